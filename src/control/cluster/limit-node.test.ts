@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { createLiveNodesMemory, liveNodesOf, type ListedNodes } from '../../limits/shared/live-nodes.ts';
 import { type HeartbeatServer, LimitNode } from './limit-node.ts';
 
@@ -6,14 +6,22 @@ import { type HeartbeatServer, LimitNode } from './limit-node.ts';
 function setUp(assumed: number) {
   let monotonicMs = 10_000;
   const memory = createLiveNodesMemory();
-  const store: { listed: ListedNodes | undefined } = { listed: undefined };
+  const store: { listed: ListedNodes | undefined; refusal: string; asked: number } = {
+    listed: undefined,
+    refusal: '',
+    asked: 0,
+  };
   const server: HeartbeatServer = {
     connect: async () => store.listed !== undefined,
     heartbeat: async () => {
       if (store.listed === undefined) throw new Error('out of reach');
       return store.listed;
     },
-    memory: async () => undefined,
+    memory: async () => {
+      store.asked += 1;
+      if (store.refusal !== '') throw new Error(store.refusal);
+      return { usedBytes: 1, maxBytes: undefined, policy: 'noeviction' };
+    },
     reconnect: () => undefined,
     close: () => undefined,
   };
@@ -69,6 +77,33 @@ describe('a node that starts while the limit store is unreachable', () => {
       expect(seen()).toEqual([3, 0]);
     } finally {
       await node.stop();
+    }
+  });
+});
+
+describe('the memory of the limit store', () => {
+  it.each([
+    { refusal: '', asked: 13 },
+    { refusal: 'ERR busy', asked: 13 },
+    { refusal: "NOPERM User default has no permissions to run the 'info' command", asked: 1 },
+  ])('is asked for $asked times in a minute, refusal "$refusal"', async ({ refusal, asked }) => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    const { node, store, pass } = setUp(1);
+    store.listed = { count: 1, rank: 0, wasListed: true };
+    store.refusal = refusal;
+    try {
+      await node.start();
+      for (let second = 0; second < 60; second++) {
+        pass(1_000);
+        await vi.advanceTimersByTimeAsync(1_000);
+      }
+      expect(store.asked).toBe(asked);
+      expect(node.memoryOfStore).toEqual(
+        refusal === '' ? { usedBytes: 1, maxBytes: undefined, policy: 'noeviction' } : undefined,
+      );
+    } finally {
+      await node.stop();
+      vi.useRealTimers();
     }
   });
 });

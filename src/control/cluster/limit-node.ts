@@ -33,6 +33,9 @@ const RECONNECT_MS_MIN = 900;
 const NODE_ID_BYTES = 8;
 /** How often the store is asked for its memory. */
 const MEMORY_MS = 5_000;
+/** The same if this user may not ask: a server records each refusal (ACL LOG). */
+const REFUSED_MEMORY_MS = 600_000;
+const NO_PERMISSION = 'NOPERM';
 /** In the refusal of a server for lack of memory; Redis 6.2 has text of the script before it. */
 const OUT_OF_MEMORY = /\bOOM command not allowed\b/;
 
@@ -67,7 +70,7 @@ export class LimitNode {
   /** Why the last heartbeat failed; '' when it did not, or got no answer yet. */
   #failure = '';
   #memoryOfStore: StoreMemory | undefined;
-  #askedForMemoryMs = -Infinity;
+  #askForMemoryAtMs = -Infinity;
 
   /** @param assumed number of nodes until the store reports it */
   constructor(server: HeartbeatServer, memory: LiveNodesMemory, clock: Clock, assumed: number) {
@@ -148,7 +151,7 @@ export class LimitNode {
     const nodes = await this.#heartbeat(SILENCE_MS_MAX, false);
     this.#beating = false;
     const nowMs = this.#clock.monotonicMs();
-    if (nowMs - this.#askedForMemoryMs >= MEMORY_MS) void this.#askForMemory(nowMs);
+    if (nowMs >= this.#askForMemoryAtMs) void this.#askForMemory(nowMs);
     if (nodes === undefined) {
       if (!this.#isFull) this.#replaceSilentConnection(nowMs);
       return;
@@ -163,8 +166,11 @@ export class LimitNode {
 
   /** Also of a store that refuses heartbeats, which it does when it is full. */
   async #askForMemory(nowMs: number): Promise<void> {
-    this.#askedForMemoryMs = nowMs;
-    const answer = this.#server.memory().catch(() => undefined);
+    this.#askForMemoryAtMs = nowMs + MEMORY_MS;
+    const answer = this.#server.memory().catch((error: unknown) => {
+      if (messageOf(error).startsWith(NO_PERMISSION)) this.#askForMemoryAtMs = nowMs + REFUSED_MEMORY_MS;
+      return undefined;
+    });
     this.#memoryOfStore = await withTimeout(SILENCE_MS_MAX, answer);
   }
 
