@@ -6,10 +6,17 @@ import { rsaWeakness } from './rsa-weakness.ts';
 const keyOf = (modulusLength: number) =>
   generateKeyPairSync('rsa', { modulusLength }).publicKey.export({ format: 'jwk' });
 const sound = keyOf(2048);
+/** An odd number, without the mark of ROCA, of so many bits. */
+const modulusOf = (bits: number): string => {
+  const bytes = Buffer.alloc(bits / 8, 0xa5);
+  return bytes.toString('base64url');
+};
 
 describe('rsaWeakness', () => {
   it('finds nothing in a usual key or a key of another kind', () => {
     expect(rsaWeakness(sound)).toBeUndefined();
+    for (const e of ['Aw', 'AQAB', 'Af____8']) expect(rsaWeakness({ ...sound, e })).toBeUndefined();
+    expect(rsaWeakness({ ...sound, n: modulusOf(8192) })).toBeUndefined();
     expect(rsaWeakness({ kty: 'EC', crv: 'P-256', n: rocaModulus() })).toBeUndefined();
   });
 
@@ -26,6 +33,9 @@ describe('rsaWeakness', () => {
     ['1024 bits', keyOf(1024), 'at least 2048 bits, it has 1024'],
     ['an exponent of 1', { ...sound, e: 'AQ' }, 'odd exponent'],
     ['an even exponent', { ...sound, e: 'AQAC' }, 'odd exponent'],
-    ['more bits than OpenSSL takes', { ...sound, n: 'A'.repeat(1_000_000) }, 'at most 16384 bits'],
+    ['a modulus that takes long', { ...sound, n: modulusOf(8200) }, 'at most 8192 bits'],
+    ['a very long text', { ...sound, n: 'A'.repeat(1_000_000) }, 'at most 8192 bits'],
+    ['an exponent that takes long', { ...sound, e: 'AgAAAAE' }, 'exponent of at most 33 bits'],
+    ['an exponent as long as the modulus', { ...sound, e: sound['n'] }, 'exponent of at most 33 bits'],
   ])('refuses %s', (_what, key, reason) => expect(rsaWeakness(key)).toContain(reason));
 });

@@ -1,21 +1,26 @@
 /**
- * Finds RSA public keys (JWKs, RFC 7517) that must not be trusted, since others can sign for them: too short, with an
- * exponent that does not hide the message, or with factors of a known weak form. Pure; the time grows with the key's
- * length.
+ * Finds RSA public keys (JWKs, RFC 7517) that must not be used. Others can sign for some: too short, with an exponent
+ * that does not hide the message, or with factors of a known weak form. With others a signature takes up to a hundred
+ * times longer to verify, and every client of one app may send a token that is verified with all of its keys, on
+ * threads that all apps share. Pure; the time grows with the key's length.
  */
 import { hasRocaMark } from '../../../../x509/roca.ts';
 
 /** RFC 7518 section 3.3. */
 const RSA_BITS_MIN = 2048;
-/** OpenSSL verifies with no longer key. */
-const RSA_BITS_MAX = 16_384;
+/** The same as for certificates. With 16,384 bits OpenSSL takes four times as long. */
+const RSA_BITS_MAX = 8192;
+/** The time grows with these, too. Nearly all keys have the exponent 65537; BoringSSL takes no longer one either. */
+const EXPONENT_BITS_MAX = 33;
 
-/** Why the key is weak, as the end of a sentence about it; undefined if it is not weak or not an RSA key. */
+/** Why the key is not used, as the end of a sentence about it; undefined if it may be used or is not an RSA key. */
 export function rsaWeakness({ kty, n, e }: Readonly<Record<string, unknown>>): string | undefined {
   if (kty !== 'RSA' || typeof n !== 'string' || typeof e !== 'string') return undefined;
   const modulus = integerOf(n);
   const exponent = integerOf(e);
   if (modulus === undefined || exponent === undefined) return `must have at most ${RSA_BITS_MAX} bits`;
+  if (exponent >> BigInt(EXPONENT_BITS_MAX) !== 0n)
+    return `must have an exponent of at most ${EXPONENT_BITS_MAX} bits; 65537 is usual`;
   const bits = modulus.toString(2).length;
   if (bits < RSA_BITS_MIN) return `must have at least ${RSA_BITS_MIN} bits, it has ${bits}`;
   if (exponent < 3n || exponent % 2n === 0n) return 'must have an odd exponent of 3 or more';
