@@ -21,8 +21,8 @@ export function rsaWeakness({ kty, n, e }: Readonly<Record<string, unknown>>): s
   if (modulus === undefined || exponent === undefined) return `must have at most ${RSA_BITS_MAX} bits`;
   if (exponent >> BigInt(EXPONENT_BITS_MAX) !== 0n)
     return `must have an exponent of at most ${EXPONENT_BITS_MAX} bits; 65537 is usual`;
-  const bits = modulus.toString(2).length;
-  if (bits < RSA_BITS_MIN) return `must have at least ${RSA_BITS_MIN} bits, it has ${bits}`;
+  if (modulus >> BigInt(RSA_BITS_MIN - 1) === 0n)
+    return `must have at least ${RSA_BITS_MIN} bits, it has ${modulus.toString(2).length}`;
   if (exponent < 3n || exponent % 2n === 0n) return 'must have an odd exponent of 3 or more';
   if (modulus % 2n === 0n || hasRocaMark(modulus))
     return 'has weak factors (ROCA, CVE-2017-15361): make a new key';
