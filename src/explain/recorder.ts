@@ -14,7 +14,7 @@ import { explanationOf } from './answer.ts';
 import { factsOf, type ExchangeFacts } from './facts.ts';
 import { KeptExchanges } from './live/kept-exchanges.ts';
 import type { ExchangeName, Sampling } from './messages.ts';
-import { recordedField, recordedQuery } from './redact.ts';
+import { recordedField, recordedQuery, withoutCredentials } from './redact.ts';
 import { RecentExchanges } from './recent-exchanges.ts';
 import type { ExplainSettings, FindKey } from '../policy/part-explain.ts';
 import { recordOf, readRecord, type FindKeyId } from './traffic/traffic-record.ts';
@@ -78,7 +78,8 @@ export class ExchangeRecorder {
     const found = this.#find(name);
     if (found === undefined) return undefined;
     const { facts, request } = found;
-    return { explanation: explanationOf(facts, undefined, settings, findKey), request };
+    const explanation = explanationOf(facts, undefined, settings, findKey);
+    return { explanation: withoutCredentials(explanation), request };
   }
 
   #find(name: ExchangeName): Recorded | undefined {

@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { fieldsOfLines, isSecretName, recordedField, recordedQuery, withoutRepeated } from './redact.ts';
+import {
+  fieldsOfLines,
+  isSecretName,
+  recordedField,
+  recordedQuery,
+  withoutCredentials,
+  withoutRepeated,
+} from './redact.ts';
 
 describe('isSecretName', () => {
   it.each([
@@ -89,4 +96,10 @@ describe('withoutRepeated', () => {
       'table',
     ]);
   });
+});
+
+it('masks credentials in texts at any depth, and leaves everything else', () => {
+  const key = `hgk_${'a'.repeat(49)}`;
+  const shown = withoutCredentials({ path: `/x/${key}`, list: [{ at: `\n${key}`, count: 1 }], none: null });
+  expect(shown).toEqual({ path: '/x/***', list: [{ at: '\n***', count: 1 }], none: null });
 });

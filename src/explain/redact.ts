@@ -2,9 +2,11 @@
  * Fields and queries as explain shows them. For a described request, it masks the values of fields that look like
  * credentials: the user who describes the request knows them. For a recorded exchange, it shows only the values of
  * fields that are known to contain no credentials: the names that an API uses for its credentials cannot be guessed.
+ * What looks like a credential is masked in all its texts, as in the log: a client may put its key into the path.
  */
 import type { FieldSection } from '../http/heads/field-section.ts';
 import { foldedName } from '../lib/folded-name.ts';
+import { maskCredentials } from '../observe/log.ts';
 import { REDACTED, type HeaderField } from './schema.ts';
 
 const SECRET_NAME =
@@ -107,6 +109,15 @@ export function withoutRepeated(fields: readonly HeaderField[], secrets: readonl
       secret.length < REPEATED_CHARS_MIN ? value === secret : value.includes(secret),
     );
   return fields.map(({ name, value }) => ({ name, value: repeats(value) ? REDACTED : value }));
+}
+
+/** A copy of plain data in which all texts are masked as in the log. */
+export function withoutCredentials<T>(value: T): T {
+  if (typeof value === 'string') return maskCredentials(value) as T;
+  if (Array.isArray(value)) return value.map((each: unknown) => withoutCredentials(each)) as T;
+  if (typeof value !== 'object' || value === null) return value;
+  const members = Object.entries(value).map(([name, member]) => [name, withoutCredentials<unknown>(member)]);
+  return Object.fromEntries(members) as T;
 }
 
 /** The fields of a head that was read without an error. */

@@ -1,6 +1,7 @@
 /**
  * Counts what recorded requests would be answered differently, in groups of the same change for the same caller. Pure.
  */
+import { maskCredentials } from '../../observe/log.ts';
 import type { RecordedRequest, TrafficRecord } from '../traffic/traffic-record.ts';
 import type { ReplayCaller, ReplayOutcome } from './replay-outcome.ts';
 
@@ -51,7 +52,7 @@ export class ReplayGroups {
     const known = this.#groups.get(key);
     if (known !== undefined) known.count += 1;
     else {
-      const first = `${method} ${path}`.slice(0, FIRST_CHARS_MAX);
+      const first = maskCredentials(`${method} ${path}`).slice(0, FIRST_CHARS_MAX);
       this.#groups.set(key, { from, to, by, count: 1, first });
     }
   }
