@@ -146,12 +146,11 @@ async function loadEndpointChanges(
   touched: readonly TouchedEndpoint[],
 ): Promise<EndpointChange[]> {
   const changes: EndpointChange[] = [];
+  // One record for all of its endpoints: what is compiled from its policy is shared by them.
+  const revisions = new Map<string, Revision | undefined>();
   for (const { versionId, revisionId, endpointId } of touched) {
-    const revision = await db
-      .selectFrom('revision')
-      .selectAll()
-      .where('id', '=', revisionId)
-      .executeTakeFirst();
+    if (!revisions.has(revisionId)) revisions.set(revisionId, await findRevision(db, codecs, revisionId));
+    const revision = revisions.get(revisionId);
     if (revision === undefined) continue;
     const endpoint = await db
       .selectFrom('endpoint')
@@ -160,12 +159,17 @@ async function loadEndpointChanges(
       .executeTakeFirst();
     changes.push({
       versionId,
-      revision: codecs.revision.toRecord(revision),
+      revision,
       endpointId,
       endpoint: endpoint && codecs.endpoint.toRecord(endpoint),
     });
   }
   return changes;
+}
+
+async function findRevision(db: Kysely<Tables>, codecs: Codecs, id: string): Promise<Revision | undefined> {
+  const row = await db.selectFrom('revision').selectAll().where('id', '=', id).executeTakeFirst();
+  return row && codecs.revision.toRecord(row);
 }
 
 /**

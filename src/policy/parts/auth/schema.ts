@@ -5,6 +5,9 @@ import { HTTP_URL_PATTERN, TOKEN_PATTERN } from '../../../model/patterns.ts';
 import { closed, oneOf } from '../../../model/schema-pieces.ts';
 import { MtlsSettingsSchema } from './mtls/mtls-schema.ts';
 
+/** As many as the fields that a request has at most by default. */
+const CLAIM_HEADERS_MAX = 100;
+
 const JwtSettingsSchema = Type.Object(
   {
     issuer: Type.Optional(
@@ -54,6 +57,7 @@ const JwtSettingsSchema = Type.Object(
         Type.String({ minLength: 1, maxLength: 256 }),
         Type.String({ pattern: TOKEN_PATTERN, maxLength: 256 }),
         {
+          maxProperties: CLAIM_HEADERS_MAX,
           description:
             'Claims, each with the request header that carries it to the backend. Clients cannot send these headers.',
         },

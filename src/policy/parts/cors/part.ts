@@ -2,6 +2,7 @@
  * The policy part `cors`; cors.ts makes its header lines, cors-shadow.ts has its behaviour in shadow mode. It denies
  * nothing: a browser refuses what the header lines do not grant.
  */
+import { oncePer } from '../../../lib/once-per.ts';
 import { definePart, type WarningRule } from '../../part.ts';
 import { CORS_DOCS } from './docs.ts';
 import { corsErrors } from './cors-rules.ts';
@@ -22,6 +23,10 @@ const corsWithoutOrigins: WarningRule<CorsPolicy> = {
   },
 };
 
+/** Shared by all routes that inherit the value, with their recent origins. */
+const compiled = oncePer((value: CorsPolicy) => compileCors(value));
+const compiledForGrpcWeb = oncePer((value: CorsPolicy) => compileCors(value, true));
+
 export const CORS = definePart({
   name: 'cors',
   schema: CorsSchema,
@@ -35,7 +40,8 @@ export const CORS = definePart({
   // A page must be able to read them.
   marksUnmatched: (cors) => cors.allowed_origins.length > 0,
   compile: (value, { inShadow, effective }) => {
-    const cors = compileCors(value, translatesGrpcWeb(effective));
+    if (value === undefined) return undefined;
+    const cors = translatesGrpcWeb(effective) ? compiledForGrpcWeb(value) : compiled(value);
     if (cors === undefined) return undefined;
     return inShadow ? { stages: [corsShadowStage(cors)] } : { data: { cors } };
   },

@@ -3,6 +3,7 @@
  * to the upstream, which clients must therefore not be able to send.
  */
 import { foldedName } from '../../../../lib/folded-name.ts';
+import { oncePer } from '../../../../lib/once-per.ts';
 import type { AuthPolicy } from '../schema.ts';
 import type { PolicyDependencies } from '../../../dependencies.ts';
 import { ownClaim } from '../../../caller.ts';
@@ -16,7 +17,22 @@ export interface CompiledJwt {
   readonly managedHeaders: ReadonlySet<string> | undefined;
 }
 
+const compiled = oncePer((_verifiers: JwtVerifiers) => new WeakMap<AuthPolicy, CompiledJwt>());
+
+/** The same for the same value, which many routes may inherit. */
 export function compileJwt(
+  auth: AuthPolicy,
+  dependencies: PolicyDependencies,
+  verifiers: JwtVerifiers,
+): CompiledJwt {
+  const known = compiled(verifiers).get(auth);
+  if (known !== undefined) return known;
+  const made = compileOnce(auth, dependencies, verifiers);
+  compiled(verifiers).set(auth, made);
+  return made;
+}
+
+function compileOnce(
   auth: AuthPolicy,
   dependencies: PolicyDependencies,
   verifiers: JwtVerifiers,

@@ -1,0 +1,38 @@
+/**
+ * A value that many endpoints inherit is compiled once: an app may have 10,000 addresses and as many endpoints with
+ * policies of their own.
+ */
+import { expect, it } from 'vitest';
+import { accessTable } from './parts/ip-access/decision.ts';
+import type { Policy } from './registry.ts';
+import { testGateway } from './test-fixtures.ts';
+
+const INHERITED: Policy = {
+  ip_access: { deny: ['192.0.2.0/24'] },
+  cors: { allowed_origins: ['https://page.test'] },
+  auth: {
+    auth_type: 'jwt',
+    jwt: { secret: 'x'.repeat(32), claims_to_headers: { email: 'X-Email' } },
+  },
+};
+
+it.each([false, true])(
+  'cors and JWT settings of endpoints are the same objects, with grpc_web %s',
+  (grpcWeb) => {
+    const gateway = testGateway();
+    const [one, other] = [1, 2].map((bytes) =>
+      gateway.compile({ ...INHERITED, max_body_bytes: bytes, grpc_web: grpcWeb }),
+    );
+    expect(one?.cors).toBe(other?.cors);
+    expect(one?.managedHeaders).toBe(other?.managedHeaders);
+    expect(one?.managedHeaders).toEqual(new Set(['x-email']));
+    const own = gateway.compile({ ...structuredClone(INHERITED), grpc_web: !grpcWeb });
+    expect(own.cors).not.toBe(one?.cors);
+  },
+);
+
+it('an address list has one table', () => {
+  const value = { deny: ['192.0.2.0/24'] };
+  expect(accessTable(value)).toBe(accessTable(value));
+  expect(accessTable({ ...value })).not.toBe(accessTable(value));
+});
