@@ -7,14 +7,15 @@ import { accessTable } from './parts/ip-access/decision.ts';
 import type { Policy } from './registry.ts';
 import { testGateway } from './test-fixtures.ts';
 
-const INHERITED: Policy = {
+const INHERITED = {
   ip_access: { deny: ['192.0.2.0/24'] },
   cors: { allowed_origins: ['https://page.test'] },
   auth: {
     auth_type: 'jwt',
     jwt: { secret: 'x'.repeat(32), claims_to_headers: { email: 'X-Email' } },
   },
-};
+  headers: { request: { set: { 'X-User': '${claim.sub}', 'X-Email': '${claim.email}' } } },
+} satisfies Policy;
 
 it.each([false, true])(
   'cors and JWT settings of endpoints are the same objects, with grpc_web %s',
@@ -24,6 +25,7 @@ it.each([false, true])(
       gateway.compile({ ...INHERITED, max_body_bytes: bytes, grpc_web: grpcWeb }),
     );
     expect(one?.cors).toBe(other?.cors);
+    expect(one?.requestFields).toBe(other?.requestFields);
     expect(one?.managedHeaders).toBe(other?.managedHeaders);
     expect(one?.managedHeaders).toEqual(new Set(['x-email']));
     const own = gateway.compile({ ...structuredClone(INHERITED), grpc_web: !grpcWeb });
@@ -35,4 +37,19 @@ it('an address list has one table', () => {
   const value = { deny: ['192.0.2.0/24'] };
   expect(accessTable(value)).toBe(accessTable(value));
   expect(accessTable({ ...value })).not.toBe(accessTable(value));
+});
+
+it('fields are edited in another way where another `auth` vouches for some of them', () => {
+  const gateway = testGateway();
+  const { headers } = INHERITED;
+  const [one, other] = ['X-Email', 'X-User'].map((name) =>
+    gateway.compile({
+      headers,
+      auth: { auth_type: 'jwt', jwt: { secret: 'x'.repeat(32), claims_to_headers: { of: name } } },
+    }),
+  );
+  const edited = (policy: typeof one): (string | undefined)[] =>
+    ['x-email', 'x-user'].map((name) => policy?.requestFields?.nameOf(name));
+  expect(edited(one)).toEqual([undefined, '']);
+  expect(edited(other)).toEqual(['', undefined]);
 });

@@ -3,6 +3,7 @@
  * makes the editors, template.ts reads the values, header-rules.ts refuses names that only the gateway may set. It
  * denies nothing and has no stage.
  */
+import { oncePer } from '../../../lib/once-per.ts';
 import { definePart, type CompileContext, type PartContribution } from '../../part.ts';
 import type { AuthPolicy } from '../auth/schema.ts';
 import { givenAuth } from '../auth/auth-of.ts';
@@ -63,6 +64,9 @@ function namesIn(headers: HeadersPolicy): Record<string, unknown> {
 
 const NOTHING: ReadonlySet<string> = new Set();
 
+/** By the names that the routes vouch for: all routes that inherit the value and have the same `auth` share it. */
+const compiled = oncePer((_headers: HeadersPolicy) => new Map<string, PartContribution>());
+
 function compileHeaders(
   headers: HeadersPolicy | undefined,
   { effective }: CompileContext<undefined>,
@@ -70,7 +74,14 @@ function compileHeaders(
   if (headers === undefined || isOff(headers)) return undefined;
   const replaced = (effective.replaced?.['auth'] ?? []) as readonly AuthPolicy[];
   const vouched = vouchedNames([givenAuth(effective.policy), ...replaced]);
+  const byVouched = compiled(headers);
+  // No name has a space.
+  const key = [...vouched].toSorted().join(' ');
+  const known = byVouched.get(key);
+  if (known !== undefined) return known;
   const requestFields = compileEdits(headers.request, { edited: vouched, read: vouched });
   const responseFields = compileEdits(headers.response, { edited: NOTHING, read: vouched });
-  return { ...(requestFields && { requestFields }), ...(responseFields && { responseFields }) };
+  const made = { ...(requestFields && { requestFields }), ...(responseFields && { responseFields }) };
+  byVouched.set(key, made);
+  return made;
 }
