@@ -63,7 +63,7 @@ import { UpstreamPool } from './proxy/upstream/pool.ts';
 import { RetryBudgets } from './proxy/resilience/retry-budget.ts';
 import { createLookup } from './proxy/upstream/resolver.ts';
 import { TargetRegistry } from './proxy/targets/target-registry.ts';
-import { answerExplain } from './explain/worker-side.ts';
+import { createExplainSide } from './explain/worker-side.ts';
 import { Sampler } from './proxy/tracing/sampler.ts';
 import { BatchWriter } from './telemetry/ring/batch-ring.ts';
 import { createLogTap } from './telemetry/logs/log-tap.ts';
@@ -298,6 +298,7 @@ const explainParts = {
   settings: { ...policyDependencies, traceUrl: tracing?.traceUrl },
   findKey,
 };
+const explainSide = createExplainSide(explainParts, send);
 const certificateRequests = new CertificateRequests({
   versions: () => holder.versions(),
   isUsed: () => trust.isUsed,
@@ -356,7 +357,7 @@ port.on('message', (message: ToWorker) => {
     case 'explain':
     case 'explain_recorded':
     case 'explain_setup':
-      return void answerExplain(message, explainParts).then(send);
+      return explainSide(message);
     case 'traffic_records':
       return send({ type: 'traffic_records', id: message.id, records: traffic?.records() });
     case 'profile':

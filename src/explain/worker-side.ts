@@ -1,6 +1,7 @@
 /**
  * The worker's side of explain: answers the questions of the main thread, and applies its setup to the recorder and
- * the debug tokens.
+ * the debug tokens. It begins one explanation of a described request in each turn of the event loop: each of them runs
+ * a whole request, and however many are asked for at once, the requests of clients are served in between.
  */
 import type { Explain } from './explain.ts';
 import type { DebugTokens } from './debug-header.ts';
@@ -18,11 +19,32 @@ export interface ExplainWorkerParts {
   readonly findKey: FindKey;
 }
 
-/** Never rejects. */
-export async function answerExplain(
-  message: ExplainMessage,
+/** Descriptions that wait for their turn. Beyond, the caller is told to try again later. */
+const WAITING_MAX = 1_000;
+
+/** @returns the receiver of messages, which answers each of them with `send` */
+export function createExplainSide(
   parts: ExplainWorkerParts,
-): Promise<ExplainedMessage> {
+  send: (answer: ExplainedMessage) => void,
+): (message: ExplainMessage) => void {
+  const waiting: ExplainMessage[] = [];
+  const answerNext = (): void => {
+    const message = waiting.shift();
+    if (message !== undefined) void answerTo(message, parts).then(send);
+    // Not before the sockets had their turn.
+    if (waiting.length > 0) setImmediate(answerNext);
+  };
+  return (message) => {
+    if (message.type !== 'explain') return void answerTo(message, parts).then(send);
+    if (waiting.length >= WAITING_MAX)
+      return send({ type: 'explained', id: message.id, explanation: undefined, error: undefined });
+    waiting.push(message);
+    if (waiting.length === 1) setImmediate(answerNext);
+  };
+}
+
+/** Never rejects. */
+async function answerTo(message: ExplainMessage, parts: ExplainWorkerParts): Promise<ExplainedMessage> {
   const { id } = message;
   switch (message.type) {
     case 'explain':
