@@ -41,6 +41,12 @@ export function readKeySet(text: string): ReadKeys | undefined {
   return { keys, skipped, bytes: JSON.stringify(keys).length + keys.length * KEY_BYTES };
 }
 
+/** The key without members that verification does not need; unchanged if it is not one that verifies. */
+export function verifyingMembers(jwk: PublicKey): PublicKey {
+  const kept = usedMembers(jwk);
+  return typeof kept === 'string' ? jwk : kept;
+}
+
 /** The key, or why it is not used. */
 function usedMembers(jwk: Readonly<Record<string, unknown>>): PublicKey | string {
   if (jwk['d'] !== undefined) return 'is a private key, with which others can sign';

@@ -4,6 +4,7 @@
  * the keys, and only those of the keys' kind are kept (RFC 8725 sections 3.1 and 3.2).
  */
 import { ASYMMETRIC_ALGORITHMS } from '../../../../model/auth/jwt-algorithms.ts';
+import { verifyingMembers } from './jwks-keys.ts';
 import { isSymmetric } from './jwt-rules.ts';
 import type { JwtSettings } from '../schema.ts';
 import type { JwtDefaults } from '../../../dependencies.ts';
@@ -46,7 +47,8 @@ export function resolveJwt(settings: JwtSettings | undefined, defaults: JwtDefau
 }
 
 function ownKeys(settings: JwtSettings | undefined): JwtKeys | undefined {
-  if (settings?.jwks !== undefined) return { kind: 'jwks', keys: settings.jwks.keys };
+  // Certificates and other members would stay in memory for as long as a token that was verified.
+  if (settings?.jwks !== undefined) return { kind: 'jwks', keys: settings.jwks.keys.map(verifyingMembers) };
   if (settings?.jwks_uri !== undefined) return { kind: 'jwks_uri', uri: settings.jwks_uri };
   if (settings?.secret !== undefined) return { kind: 'secret', secret: settings.secret };
   return undefined;

@@ -4,7 +4,7 @@
  *
  * Equal settings share a verifier; all verifiers of a worker share key sets by URL.
  */
-import { createSecretKey, type KeyObject } from 'node:crypto';
+import { createHash, createSecretKey, type KeyObject } from 'node:crypto';
 import { compactVerify, errors, type CompactVerifyResult } from 'jose';
 import { tokenStart } from '../bearer.ts';
 import { BoundedCache } from '../bounded-cache.ts';
@@ -56,12 +56,12 @@ export function createJwtVerifiers(dependencies: PolicyDependencies): JwtVerifie
   const tokens: TokenCache = new BoundedCache(TOKENS_MAX, TOKEN_CHARS_TOTAL_MAX);
   const sources = new Map<string, KeySource>();
   const memory = new KeySetMemory();
-  const verifiers = new Map<string, JwtVerifier>();
+  const verifiers = new Map<string, WeakRef<JwtVerifier>>();
   const sourceFor = (uri: string): KeySource =>
     shared(sources, uri, SOURCES_MAX, () => new RemoteKeys(uri, memory, dependencies));
   return Object.freeze({
     verifierFor: (verification: JwtVerification): JwtVerifier =>
-      shared(verifiers, JSON.stringify(verification), VERIFIERS_MAX, () => {
+      sharedWhileUsed(verifiers, digestOf(verification), () => {
         const { keys } = verification;
         if (keys === undefined || verification.algorithms.length === 0) return { identify: () => 'no_keys' };
         if (keys.kind === 'secret') {
@@ -87,6 +87,27 @@ function shared<V>(map: Map<string, V>, key: string, entriesMax: number, make: (
     const oldest = map.keys().next();
     if (oldest.done !== true) map.delete(oldest.value);
   }
+  return made;
+}
+
+/** Settings may contain a megabyte of keys. */
+function digestOf(verification: JwtVerification): string {
+  return createHash('sha256').update(JSON.stringify(verification)).digest('base64');
+}
+
+/**
+ * Gets or creates a value that is kept by its users alone: otherwise each change of a policy would leave its key set
+ * behind.
+ */
+function sharedWhileUsed<V extends object>(map: Map<string, WeakRef<V>>, key: string, make: () => V): V {
+  const known = map.get(key)?.deref();
+  if (known !== undefined) return known;
+  map.delete(key);
+  if (map.size >= VERIFIERS_MAX) {
+    for (const [each, reference] of map) if (reference.deref() === undefined) map.delete(each);
+  }
+  const made = make();
+  shared(map, key, VERIFIERS_MAX, () => new WeakRef(made));
   return made;
 }
 
