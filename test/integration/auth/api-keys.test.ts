@@ -243,11 +243,24 @@ describe('what the backend learns', () => {
 
   it('no API key reaches a backend, also where none is asked for, unless the policy says so', async () => {
     const foreign = 'hgk_of-another-gateway';
-    for (const path of ['/open', '/other-auth-off', '/jwt-optional']) {
-      for (const value of [`Bearer ${key.token}`, `bearer  ${key.token}x`, `Bearer ${foreign}`]) {
-        expect(echoed(await get(path, { Authorization: value })).rawHeaders.join()).not.toContain('hgk_');
+    const { token } = key;
+    const right = [`Bearer ${token}`, `bearer  ${token}x`, `Bearer ${foreign}`];
+    // As clients send it by mistake.
+    const wrong = [
+      token,
+      `Bearer\t${token}`,
+      `Token ${token}`,
+      `Basic eDp5, Bearer ${token}`,
+      `Basic,${token}`,
+    ];
+    for (const path of ['/open', '/optional', '/other-auth-off', '/jwt-optional']) {
+      for (const value of path === '/optional' ? wrong : [...right, ...wrong]) {
+        const { rawHeaders } = echoed(await get(path, { Authorization: value }));
+        expect(rawHeaders.join(), `${path} ${value}`).not.toContain('hgk_');
       }
     }
+    for (const value of ['Digest username="a_hgk_b"', 'Bearer xhgk_y'])
+      expect(echoed(await get('/open', { Authorization: value })).headers.authorization).toBe(value);
     const kept = echoed(await get('/open-kept', bearer(foreign)));
     expect(kept.headers.authorization).toBe(`Bearer ${foreign}`);
   });

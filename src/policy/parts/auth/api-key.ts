@@ -5,7 +5,6 @@
  */
 import { API_KEY_PREFIX } from '../../../model/token.ts';
 import type { AppName } from '../../../model/resources.ts';
-import { tokenStart } from './bearer.ts';
 import type { PolicyDependencies } from '../../dependencies.ts';
 import type { CredentialProblem } from './auth-reasons.ts';
 import { KeyCache, type ResolvedKey } from './key-cache.ts';
@@ -47,10 +46,17 @@ export function isApiKey(token: string): boolean {
   return token.startsWith(API_KEY_PREFIX);
 }
 
-/** The same for a whole `Authorization` value of any scheme. */
+/** What may come before a key: nothing, or the space, tab or comma behind a scheme. */
+const BEFORE_KEY: ReadonlySet<string> = new Set(['', ' ', '\t', ',']);
+
+/**
+ * The same for a whole `Authorization` value of any scheme, or of none: a key that is sent in a wrong way is a key.
+ */
 export function carriesApiKey(authorization: string): boolean {
-  const start = tokenStart(authorization);
-  return start > 0 && authorization.startsWith(API_KEY_PREFIX, start);
+  let at = authorization.indexOf(API_KEY_PREFIX);
+  while (at >= 0 && !BEFORE_KEY.has(authorization.charAt(at - 1)))
+    at = authorization.indexOf(API_KEY_PREFIX, at + 1);
+  return at >= 0;
 }
 
 function refusalOf(

@@ -13,7 +13,7 @@ const TEXT = `- \`auth_type\` is \`api_key\` ([API keys](api-keys.md)), \`jwt\` 
 {"auth": {"auth_type": "api_key", "in": "X-API-Key"}}
 \`\`\`
 
-- \`in\` names the request header that carries the API key or JWT. It contains the token, with or without \`Bearer\` before it. The credential is read there and nowhere else. \`Authorization\` is then an ordinary field and is forwarded, except a bearer token that starts with \`hgk_\`.
+- \`in\` names the request header that carries the API key or JWT. It contains the token, with or without \`Bearer\` before it. The credential is read there and nowhere else. \`Authorization\` is then an ordinary field and is forwarded, except with a token that starts with \`hgk_\`.
 - Headers that already have a meaning are refused (422): for example \`Host\`, \`Cookie\`, \`Connection\` and other hop-by-hop fields, \`Content-*\`, \`User-Agent\`, \`Forwarded\`, \`X-Forwarded-*\` and \`X-Headgate-*\`; a header that \`claims_to_headers\` writes; and names that a server may read as one of these (\`x_forwarded_for\`).
 - If a request has several such fields, or a list in one, the credential is not valid: 401. An empty field counts as absent.
 - On a route with API keys, the header is removed before forwarding, whether its value is valid or not, unless \`forward_credentials\` is true. A verified JWT is forwarded unless \`forward_credentials\` is false. Names that a server may read as the same header (\`X_API_Key\`) and trailers of that name are never forwarded.
