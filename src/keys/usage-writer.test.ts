@@ -48,6 +48,12 @@ function open(options: Partial<KeyUsageOptions> = {}): KeyUsageWriter {
   return writer;
 }
 
+/** The same, with another clock in the database. */
+const atDatabaseTime = (nowMs: () => number): Repository => ({
+  ...repository,
+  deliveries: { ...repository.deliveries, nowMs: async () => nowMs() },
+});
+
 const used = (ms: number, allowed = 1, date = DATE): KeyUsageBatch => batchOf([keyId], ms, allowed, date);
 function batchOf(keyIds: readonly string[], ms = 0, allowed = 1, date = DATE): KeyUsageBatch {
   const numbers = Float64Array.from(keyIds.flatMap(() => [ms || Date.parse(date), allowed, 0, 0]));
@@ -220,8 +226,24 @@ describe('KeyUsageWriter', () => {
     await repository.recordKeyUsage(
       dates.map((date) => ({ keyId, date, lastUsedMs: 0, allowed: 1, limited: 0, denied: 0 })),
     );
-    const clock = { nowMs: () => FIRST_MS + 3_600_000, monotonicMs: () => 0 };
-    await open({ clock, keyUsageDays: 3 }).removeOld();
+    await open({ repository: atDatabaseTime(() => FIRST_MS + 3_600_000), keyUsageDays: 3 }).removeOld();
     expect((await stored()).map(({ date }) => date)).toEqual(dates.slice(1));
+  });
+
+  it('removes nothing by the clock of this gateway, or by one of the database that jumps ahead', async () => {
+    const yearMs = 365 * 86_400_000;
+    let jumpMs = 0;
+    await repository.recordKeyUsage([
+      { keyId, date: DATE, lastUsedMs: 0, allowed: 1, limited: 0, denied: 0 },
+    ]);
+    const writer = open({
+      repository: atDatabaseTime(() => FIRST_MS + jumpMs),
+      clock: { nowMs: () => FIRST_MS + yearMs, monotonicMs: () => 0 },
+      keyUsageDays: 3,
+    });
+    for (jumpMs of [0, yearMs, 0]) {
+      await writer.removeOld();
+      expect((await stored()).map(({ date }) => date)).toEqual([DATE]);
+    }
   });
 });

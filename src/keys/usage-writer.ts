@@ -4,7 +4,8 @@
  * and a half minutes. A transaction has a bounded number of keys, and transactions are evenly spaced, so that other
  * writes and, where threads share a core, requests are not delayed. Counts wait while the database is unavailable. A
  * write that failed is repeated as it was, under its name, since the database may have stored it. Once an hour the
- * writer removes days that are too old.
+ * writer removes days that are too old by the clock of the database, which is not believed at once when it jumps ahead
+ * (patient-time.ts): the clock of a single gateway must not remove the counts of all.
  *
  * A stop writes everything. A crash of the process loses the counts since the start of the round before the last one (4
  * s with a thousand keys in use, 40 s with ten thousand, five minutes at most), and the counts that workers have not
@@ -12,6 +13,7 @@
  */
 import type { Clock } from '../lib/clock.ts';
 import { randomHex } from '../lib/ids.ts';
+import { PatientTime } from '../lib/patient-time.ts';
 import { DAY_MS, utcDate, type KeyUsage } from '../model/key-usage.ts';
 import type { Logger } from '../observe/log.ts';
 import { StorageUnavailable, type Repository } from '../storage/repository.ts';
@@ -33,7 +35,7 @@ const BATCHES_MAX = 500;
 const PENDING_MAX = 1_000_000;
 
 export interface KeyUsageOptions {
-  readonly repository: Pick<Repository, 'recordKeyUsage' | 'removeKeyUsage'>;
+  readonly repository: Pick<Repository, 'deliveries' | 'recordKeyUsage' | 'removeKeyUsage'>;
   readonly log: Logger;
   readonly clock: Clock;
   /** Days of counts to keep, today included; at least 1. */
@@ -51,6 +53,7 @@ export class KeyUsageWriter {
   readonly #options: KeyUsageOptions;
   readonly #pending: PendingUsage;
   readonly #removeTimer: NodeJS.Timeout;
+  readonly #time = new PatientTime();
   #roundTimer: NodeJS.Timeout | undefined;
   /** Batches that workers have sent and that are not added up yet. */
   readonly #batches: KeyUsageBatch[] = [];
@@ -180,8 +183,9 @@ export class KeyUsageWriter {
 
   async #removeBefore(): Promise<void> {
     const { repository, log, clock, keyUsageDays } = this.#options;
-    const date = utcDate(clock.nowMs() - (keyUsageDays - 1) * DAY_MS);
     try {
+      const nowMs = this.#time.believed(await repository.deliveries.nowMs(), clock.monotonicMs());
+      const date = utcDate(nowMs - (keyUsageDays - 1) * DAY_MS);
       while (!this.#stopped && !(await repository.removeKeyUsage(date)));
     } catch (error) {
       // The outage of the database is logged elsewhere, and the next hour is early enough.

@@ -133,7 +133,7 @@ export async function lastThatMadeRoom(
 
 /** No id of an event that was recorded at this time or later is smaller. */
 function prefixOf(ms: number): string {
-  const hex = ms.toString(16).padStart(HEX_OF_TIME, '0');
+  const hex = Math.floor(ms).toString(16).padStart(HEX_OF_TIME, '0');
   return `${hex.slice(0, 8)}-${hex.slice(8)}`;
 }
 
