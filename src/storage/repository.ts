@@ -438,8 +438,8 @@ export interface Repository {
    */
   loadSince(known: ConfigPosition): Promise<ConfigChange | undefined>;
   /**
-   * Adds to the counts of keys and moves their `last_used_at` forward, in one transaction that creates no config
-   * version. Skips deleted keys.
+   * Adds to the counts of keys and moves their `last_used_at` forward, or back if it is far ahead of the clock of the
+   * database, in one transaction that creates no config version. Skips deleted keys.
    * @param usage at most one entry per key and day
    * @param name of this usage: a call with the name of the last one that was stored stores nothing, so it can be
    * repeated if it is not known whether it was stored
@@ -455,7 +455,7 @@ export interface Repository {
    */
   compactHistory(): Promise<boolean>;
   historySize(): Promise<HistorySize>;
-  /** Moves `last_used_at` forward, never back. */
+  /** Moves `last_used_at` forward, or back if it is far ahead of the clock of the database. */
   recordAdminTokenUse(id: string, lastUsedAt: string): Promise<void>;
   countAdminTokens(): Promise<number>;
   /**

@@ -63,6 +63,20 @@ export function keyUsageContract(current: () => Repository): void {
     expect(await current().read((reader) => reader.configVersion())).toBe(1);
   });
 
+  test('a last use in the far future, stored by a wrong clock, gives way; one that is a little ahead stays', async () => {
+    const { app, key } = await seed(current());
+    const used = async (aheadMs: number): Promise<number> => {
+      const lastUsedMs = Date.now() + aheadMs;
+      await current().recordKeyUsage([usageOf(key.id, { allowed: 1, lastUsedMs })]);
+      const found = await keyAtPresent(app.id, key.id);
+      return Math.abs(Date.parse(found?.last_used_at ?? '') - lastUsedMs);
+    };
+    expect(await used(365 * 86_400_000)).toBeLessThan(1);
+    expect(await used(0)).toBeLessThan(1);
+    expect(await used(600_000)).toBeLessThan(1);
+    expect(await used(0)).toBeGreaterThan(500_000);
+  });
+
   test('counts go with their key, also when the app goes', async () => {
     const { app, key } = await seed(current());
     const other = makeKey(app);

@@ -75,6 +75,8 @@ export type CheckToken = (
 
 /** `last_used_at` is written at most this often per token. */
 const USE_INTERVAL_MS = 60_000;
+/** Clocks of gateways differ by less; as in the database. */
+const AHEAD_MS_MAX = 3_600_000;
 const RANK: Readonly<Record<AdminRole, number>> = { viewer: 0, editor: 1, admin: 2 };
 const CHALLENGE = 'Bearer realm="headgate"';
 const ENVIRONMENT: TokenActor = { id: 'environment', name: 'environment', role: 'admin', expiresAt: null };
@@ -101,9 +103,7 @@ export function createAdminAuth(dependencies: AdminAuthDependencies): CheckToken
     if (record.expires_at !== null && Date.parse(record.expires_at) <= nowMs) return badToken('has expired');
     const { id, name, role, expires_at: expiresAt } = record;
     if (isRemembered) return { id, name, role, expiresAt, isRemembered };
-    if (record.last_used_at === null || Date.parse(record.last_used_at) + USE_INTERVAL_MS <= nowMs) {
-      recordUse(record.id, nowMs);
-    }
+    if (isUseNews(record.last_used_at, nowMs)) recordUse(record.id, nowMs);
     return { id, name, role, expiresAt };
   }
 
@@ -135,6 +135,13 @@ export function createAdminAuth(dependencies: AdminAuthDependencies): CheckToken
       throw error;
     }
   };
+}
+
+/** A stored use far in the future was stored by a wrong clock. */
+function isUseNews(storedAt: string | null, nowMs: number): boolean {
+  if (storedAt === null) return true;
+  const agoMs = nowMs - Date.parse(storedAt);
+  return agoMs >= USE_INTERVAL_MS || agoMs < -AHEAD_MS_MAX;
 }
 
 /** The token in an `Authorization` field. */

@@ -3,7 +3,7 @@
  * databases (opening, errors, presence checks) come in as `SqlBackend`. The write queue serialises writes; reads see
  * only committed state.
  */
-import type { Kysely } from 'kysely';
+import { sql, type Kysely, type SqlBool } from 'kysely';
 import { assert } from '../../lib/assert.ts';
 import { withBudget } from '../../lib/deadline-budget.ts';
 import { timestamp, type Clock } from '../../lib/clock.ts';
@@ -20,6 +20,7 @@ import {
 } from '../repository.ts';
 import { logChange, readPosition, touchedSince } from './change-log.ts';
 import { compactPiece, historySize, needsCompaction } from './history/compaction.ts';
+import { isUsedUpTo } from './events/database-clock.ts';
 import { createDeliveryStore } from './events/delivery-rows.ts';
 import { trimAudit } from './events/trim-audit.ts';
 import { createEventStore } from './events/stored-events.ts';
@@ -141,7 +142,7 @@ export function createSqlRepository(backend: SqlBackend): Repository {
       return inWrite((db) => compactPiece(db, backend.history));
     },
     historySize: () => inRead(historySize),
-    recordAdminTokenUse: (id, lastUsedAt) => inWrite((db) => recordAdminTokenUse(db, id, lastUsedAt)),
+    recordAdminTokenUse: (id, at) => inWrite((db) => recordAdminTokenUse(db, backend.driver, id, at)),
     backup: (origin, send) => sendBackup(backend, assertOpen, origin, send),
     countAdminTokens: () => inRead((db) => countRows(db, 'admin_token')),
     close: () => (closing ??= closeBackend(backend)),
@@ -286,13 +287,19 @@ async function rewriteConfigVersion(db: Kysely<Tables>): Promise<void> {
   }
 }
 
-/** Moves `last_used_at` forward, never back; ignores an id that does not exist. */
-async function recordAdminTokenUse(db: Kysely<Tables>, id: string, lastUsedAt: string): Promise<void> {
+/** Moves `last_used_at` forward, or back from the future; ignores an id that does not exist. */
+async function recordAdminTokenUse(
+  db: Kysely<Tables>,
+  driver: Repository['driver'],
+  id: string,
+  lastUsedAt: string,
+): Promise<void> {
+  const isUsed = isUsedUpTo(sql`last_used_at`, sql`${lastUsedAt}`, driver);
   await db
     .updateTable('admin_token')
     .set({ last_used_at: lastUsedAt })
     .where('id', '=', id)
-    .where((eb) => eb.or([eb('last_used_at', 'is', null), eb('last_used_at', '<', lastUsedAt)]))
+    .where(sql<SqlBool>`(last_used_at is null or not ${isUsed})`)
     .execute();
 }
 

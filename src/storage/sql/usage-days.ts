@@ -6,6 +6,7 @@ import { sql, type Kysely } from 'kysely';
 import { timestamp } from '../../lib/clock.ts';
 import type { KeyUsage, UsageDay, UsageName } from '../../model/key-usage.ts';
 import type { Repository } from '../repository.ts';
+import { isUsedUpTo } from './events/database-clock.ts';
 import type { Tables } from './kysely-tables.ts';
 
 /**
@@ -67,7 +68,7 @@ async function addCounts(
       denied = key_usage.denied + excluded.denied`.execute(db);
 }
 
-/** Moves `last_used_at` forward, never back. */
+/** Moves `last_used_at` forward, or back from the future. */
 async function moveLastUses(
   db: Kysely<Tables>,
   driver: Repository['driver'],
@@ -78,10 +79,11 @@ async function moveLastUses(
     if (lastUsedMs > (latest.get(keyId) ?? 0)) latest.set(keyId, lastUsedMs);
   }
   if (latest.size === 0) return;
+  const isUsed = isUsedUpTo(sql`last_used_at`, sql`used.at`, driver);
   const json = JSON.stringify(Array.from(latest, ([keyId, ms]) => [keyId, timestamp(ms)]));
   await sql`
     update api_key set last_used_at = used.at from ${rowsOf[driver].lastUses(json)}
-    where api_key.id = used.key_id and (last_used_at is null or last_used_at < used.at)`.execute(db);
+    where api_key.id = used.key_id and (last_used_at is null or not ${isUsed})`.execute(db);
 }
 
 /**

@@ -29,3 +29,21 @@ const LEASE_MS_MAX = 600_000;
 export function hasEnded(until: RawBuilder<number>, now: RawBuilder<number>): RawBuilder<SqlBool> {
   return sql<SqlBool>`(${until} <= ${now} or ${until} > ${now} + ${LEASE_MS_MAX})`;
 }
+
+/** RFC 3339, UTC, with milliseconds, as times are stored. Clocks of gateways may be ahead by less. */
+const IN_AN_HOUR: Readonly<Record<Repository['driver'], string>> = {
+  postgres: `to_char((clock_timestamp() + interval '1 hour') at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`,
+  sqlite: `strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '+1 hour')`,
+};
+
+/**
+ * Whether a stored time of a use is not before `used`. One that is far ahead of the clock of the database was stored
+ * by a wrong clock: without this check, it would stay until that time.
+ */
+export function isUsedUpTo(
+  stored: RawBuilder<string | null>,
+  used: RawBuilder<string>,
+  driver: Repository['driver'],
+): RawBuilder<SqlBool> {
+  return sql<SqlBool>`(${stored} >= ${used} and ${stored} <= ${sql.raw(IN_AN_HOUR[driver])})`;
+}
