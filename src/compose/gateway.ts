@@ -194,7 +194,7 @@ async function startParts(options: LoggedStart, claimFolder: () => void): Promis
     const shownSettings = settingsInForce(options.env);
     const further = { writing, configFile, threads: THREADS, shownSettings, phase: () => phase };
     const management = await createManagement(parts, supervisor, changes, tls, further);
-    undo.unshift(() => management.close());
+    undo.unshift(() => Promise.all([management.close(), parts.acme.service?.stop()]));
     // The management port first: of two gateways started at the same time, only one may serve traffic.
     const managementPort = await listenForManagement(management, settings);
     connecting.ownListeners.set('management', managementPort);

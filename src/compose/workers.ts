@@ -182,8 +182,14 @@ export function startHousekeeping(parts: Parts): () => Promise<void> {
     parts.programWatch.stop();
     probe.stop();
     parts.health.targets.stop();
-    await Promise.all([keyUsage.stop(), history.stop(), parts.clockWatch.stop(), parts.traces?.stop()]);
-    await stopEvents(parts.events);
+    // None of these records an event. Each may take seconds when its peer is silent.
+    await Promise.all([
+      keyUsage.stop(),
+      history.stop(),
+      parts.clockWatch.stop(),
+      parts.traces?.stop(),
+      stopEvents(parts.events),
+    ]);
   };
 }
 

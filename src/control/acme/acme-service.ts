@@ -49,6 +49,7 @@ export interface AcmeServiceDeps {
 export class AcmeService {
   readonly #deps: AcmeServiceDeps;
   readonly #http: DirectoryHttp;
+  #stopped: Promise<void> | undefined;
   readonly #view: AcmeView;
   readonly #orders: AcmeOrders;
   #wanted: { readonly key: string; readonly names: WantedNames } = { key: '', names: new Map() };
@@ -123,7 +124,13 @@ export class AcmeService {
     this.#orders.start();
   }
 
-  async stop(): Promise<void> {
+  /** May be called again. A silent directory may take seconds of it. */
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stop();
+    return this.#stopped;
+  }
+
+  async #stop(): Promise<void> {
     // Otherwise the stop would wait for requests under way.
     const stopped = this.#orders.stop();
     await this.#http.close();

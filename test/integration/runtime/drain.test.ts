@@ -163,3 +163,58 @@ it(
     }
   },
 );
+
+/** docs/reference/process.md, and what service managers are told to wait on top of the drain. */
+const AFTER_DRAIN_MS = 10_000;
+const TLS_HANDSHAKE = 0x16;
+
+it(
+  'ends within ten seconds after the drain although no peer says a word: collector, receiver, ACME directory, key set',
+  { timeout: 60_000 },
+  async () => {
+    let handshakes = 0;
+    const silent = createServer((socket) =>
+      socket
+        .on('error', () => undefined)
+        .once('data', ([first]) => (handshakes += first === TLS_HANDSHAKE ? 1 : 0)),
+    );
+    await once(silent.listen(0, '127.0.0.1'), 'listening');
+    const { port } = silent.address() as AddressInfo;
+    const url = `127.0.0.1:${port}`;
+    const drainMs = 500;
+    const gateway = await startGateway({
+      env: {
+        GATEWAY_PROXY__DRAIN_TIMEOUT_MS: String(drainMs),
+        GATEWAY_PROXY__TLS__PORT: '0',
+        GATEWAY_OTEL__ENDPOINT: `http://${url}`,
+        GATEWAY_OTEL__SIGNALS: 'traces,metrics,logs',
+        GATEWAY_OTEL__SAMPLE_RATIO: '1',
+        GATEWAY_ACME__DIRECTORY: `https://${url}/directory`,
+        GATEWAY_ACME__ACCEPT_TERMS: 'true',
+        GATEWAY_ACME__SELF_CHECK: 'false',
+        GATEWAY_WEBHOOKS__TIMEOUT_MS: '60000',
+      },
+    });
+    const jwt = { auth_type: 'jwt', required: true, jwt: { jwks_uri: `http://${url}/keys` } };
+    await createService(gateway, 'silent', port, {
+      app: { hosts: ['silent.example.test'], default_policy: { auth: jwt } },
+    });
+    const { id } = await gateway.must('POST', '/webhooks', {
+      name: 'silent',
+      url: `http://${url}/`,
+      events: ['*'],
+    });
+    await gateway.must('PATCH', '/apps/silent', { name: 'An event' });
+    const cut = Promise.allSettled([
+      gateway.api('POST', `/webhooks/${id}/test`, {}),
+      fetch(`${gateway.proxy}/silent/v1/`, { headers: { Host: 'silent.example.test' } }),
+    ]);
+    // Only the ACME directory is asked over TLS.
+    await until(() => handshakes > 0, 30_000);
+    const startedMs = performance.now();
+    expect(await gateway.stop()).toBe(0);
+    expect(performance.now() - startedMs).toBeLessThan(drainMs + AFTER_DRAIN_MS);
+    await cut;
+    silent.close();
+  },
+);
