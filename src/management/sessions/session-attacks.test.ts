@@ -99,6 +99,29 @@ test('reads change nothing, and leave no trace but that of a backup', async () =
   expect(api.published).toEqual([]);
 });
 
+test('a gateway whose clock is ahead does not sign out the browsers of others', async () => {
+  const { cookie } = await signIn();
+  const deliveries = { ...api.repository.deliveries, nowMs: async () => api.clock.nowMs() };
+  await using ahead = await startManagement({ repository: { ...api.repository, deliveries } });
+  ahead.clock.advance(4 * HALF_IDLE_MS);
+  const { status } = await ahead.post('/session', { token: ADMIN_TOKEN }, { token: null });
+  expect(status).toBe(201);
+  expect((await api.get('/session', { token: null, headers: { cookie } })).status).toBe(200);
+});
+
+test('a session of a time when the clock was ahead does not last until then', async () => {
+  let aheadMs = 365 * 86_400_000;
+  const clock = { nowMs: () => START_MS + aheadMs, monotonicMs: () => 0 };
+  await using own = await startManagement({ clock });
+  const reply = await own.post('/session', { token: ADMIN_TOKEN }, { token: null });
+  const [cookie = ''] = (reply.headers.get('set-cookie') ?? '').split(';');
+  const state = async (): Promise<number> =>
+    (await own.get('/session', { token: null, headers: { cookie } })).status;
+  expect(await state()).toBe(200);
+  aheadMs = 0;
+  expect(await state()).toBe(401);
+});
+
 test('a stream that stays open does not keep its session from going idle', { timeout: 40_000 }, async () => {
   const { id, cookie } = await signIn();
   const stream = await fetch(`${api.url}/api/v1/live`, { headers: { cookie } });

@@ -127,9 +127,9 @@ export class Sessions {
     const role = this.#roleOf(record, value);
     const nowMs = this.#deps.clock.nowMs();
     const usedMs = Math.max(Date.parse(record.last_used_at), this.#lastUsedMs.get(record.id) ?? 0);
-    if (role === undefined || Date.parse(record.expires_at) <= nowMs || usedMs + this.#idleMs <= nowMs) {
-      return undefined;
-    }
+    // A use that is as far ahead was stored while a clock was wrong, which must not lengthen the session.
+    const isIdle = Math.abs(nowMs - usedMs) >= this.#idleMs;
+    if (role === undefined || isIdle || Date.parse(record.expires_at) <= nowMs) return undefined;
     if (isUse) this.#use(record, nowMs);
     return {
       session: record,
@@ -158,9 +158,11 @@ export class Sessions {
       last_used_at: timestamp(nowMs),
       expires_at: timestamp(endMs),
     };
+    const times = await this.#timesOfAll();
     let ended: readonly string[] = [];
     const { value: refused } = await repository.write<Failure | undefined>(async (writer) => {
       if (!(await isTokenThere(writer, session))) return { abort: tokenGone() };
+      await writer.deleteExpiredSessions(times);
       ended = await this.#makeRoom(writer, session.actor_id, origin.previous);
       if ((await writer.countSessions()) >= SESSIONS_MAX) return { abort: tooMany() };
       await writer.insertSession({ ...session, value_hash: tokenHash(value) });
@@ -214,16 +216,16 @@ export class Sessions {
     this.#storedUseMs.delete(id);
   }
 
-  /** Never rejects. Waits a while longer than the idle time: uses are stored late. */
+  /** Never rejects. */
   async removeExpired(): Promise<void> {
     const { repository, log } = this.#deps;
-    const times = this.#times(2 * this.#useIntervalMs);
-    await withBudget(undefined, () =>
-      repository.write(async (writer) => {
+    await withBudget(undefined, async () => {
+      const times = await this.#timesOfAll();
+      return repository.write(async (writer) => {
         await writer.deleteExpiredSessions(times);
         return { value: undefined, touched: NOTHING_TOUCHED };
-      }),
-    ).catch((error: unknown) => log.warn({ err: error }, 'expired sessions were not removed'));
+      });
+    }).catch((error: unknown) => log.warn({ err: error }, 'expired sessions were not removed'));
   }
 
   /** @returns ids of the sessions that ended */
@@ -232,7 +234,6 @@ export class Sessions {
     actorId: string,
     previous: string | undefined,
   ): Promise<readonly string[]> {
-    await writer.deleteExpiredSessions(this.#times(2 * this.#useIntervalMs));
     const replaced = previous === undefined ? undefined : await writer.findSessionByHash(tokenHash(previous));
     if (replaced !== undefined) await writer.deleteSession(replaced.id);
     // Only sessions of this actor, so repeated sign-ins do not end sessions of others.
@@ -306,9 +307,19 @@ export class Sessions {
     return timestamp(Math.min(Date.parse(expires_at), usedMs + this.#idleMs));
   }
 
-  #times(graceMs = 0): SessionTimes {
-    const nowMs = this.#deps.clock.nowMs();
+  #times(nowMs = this.#deps.clock.nowMs(), graceMs = 0): SessionTimes {
     return { now: timestamp(nowMs), unusedSince: timestamp(nowMs - this.#idleMs - graceMs) };
+  }
+
+  /**
+   * For deleting the sessions of all gateways: by the clock that is behind, the gateway’s or the database’s, so that a
+   * gateway with a clock that is ahead does not sign out the browsers of the others. A while after the idle time,
+   * because uses are stored late.
+   */
+  async #timesOfAll(): Promise<SessionTimes> {
+    const { repository, clock } = this.#deps;
+    const databaseMs = await repository.deliveries.nowMs();
+    return this.#times(Math.min(clock.nowMs(), databaseMs), 2 * this.#useIntervalMs);
   }
 }
 
