@@ -305,3 +305,61 @@ describe('what nodes tell', () => {
     expect(Number((await redis.command('HLEN', key)).slice(1))).toBeLessThan(210);
   });
 });
+
+describe('a clock of the store that is set back, or that of another server that is behind', () => {
+  const DAY_MS = 86_400_000;
+  const back = fc.constantFrom(0, 300, 1_000, 1_001, 5_000, 60_000, DAY_MS);
+  const steps = fc.array(
+    fc.record({ passedMs: fc.integer({ min: 0, max: 2_000 }), backMs: back, extra: fc.nat(3) }),
+    {
+      minLength: 2,
+      maxLength: 30,
+    },
+  );
+  const limited = anyRule.filter(({ requests }) => requests > 0);
+
+  it('lets no more through than time that stands still meanwhile would', async () => {
+    await fc.assert(
+      fc.asyncProperty(limited, steps, async (rule, taken) => {
+        const key = freshKey();
+        // Windows are aligned to the clock, and a step may begin a new one.
+        const sliding = rule.algorithm === 'fixed_window' ? undefined : exactLimit(rule);
+        let [storeMs, wholeMs, steppedWindows] = [START_MS, START_MS, 0];
+        let admitted = 0;
+        sliding?.left(wholeMs);
+        for (const { passedMs, backMs } of taken) {
+          storeMs += passedMs - backMs;
+          wholeMs += passedMs;
+          if (backMs > 0) steppedWindows += 1;
+          const { granted } = await scripts.run(rule, key, storeMs, { need: 1 });
+          admitted += granted;
+          if (sliding === undefined || granted === 0) continue;
+          expect(sliding.left(wholeMs)).toBeGreaterThan(0);
+          sliding.take(wholeMs);
+        }
+        const windows = Math.floor((wholeMs - START_MS) / rule.windowMs) + 2 + steppedWindows;
+        if (sliding === undefined) expect(admitted).toBeLessThanOrEqual(windows * rule.requests);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it.each([1_500, 60_000, 3_600_000, DAY_MS])('locks no caller out: set back by %i ms', async (backMs) => {
+    for (const used of ['fixed_window', 'sliding_window', 'token_bucket'] as const) {
+      for (const extra of [0, 3]) {
+        const rule: LimitRule = { id: 'app:1', algorithm: used, requests: 4, windowMs: 2_000, burst: 4 };
+        const key = freshKey();
+        const take = (nowMs: number): ReturnType<typeof scripts.run> =>
+          scripts.run(rule, key, nowMs, { need: 1, extra, leaseMs: 100, holders: 1 });
+        for (let count = 0; count < 8; count += 1) await take(START_MS);
+        const nowMs = START_MS - backMs;
+        const refused = await take(nowMs);
+        expect(refused, used).toMatchObject({ granted: 0 });
+        expect(refused.waitMs, used).toBeLessThanOrEqual(rule.windowMs + 100);
+        expect((await take(nowMs + refused.waitMs)).granted, used).toBeGreaterThan(0);
+        // The counter goes when it is forgotten without loss by the clock as it is now.
+        expect(Number(/-?\d+/.exec(await redis.command('PTTL', key))?.[0]), used).toBeLessThan(10_000);
+      }
+    }
+  });
+});

@@ -1,8 +1,10 @@
 /**
  * The scripts that run inside Valkey or Redis: one for each algorithm, which takes permits from one counter in one
  * round trip, and one for the heartbeats of nodes. A script touches one key, so that it runs on any server of a
- * cluster. It uses the server's clock, and time never runs backwards for a counter. All input is passed as arguments
- * and never concatenated into a script.
+ * cluster. It uses the server's clock, and time never runs backwards for a counter: if the clock is set back by up to a
+ * second, it stands still. If it is set back by more, or a failover leads to a server whose clock is behind, the
+ * counter is moved to the new time with what it has counted. All input is passed as arguments and never concatenated
+ * into a script.
  *
  * A counter is a hash with a time to live: it expires as soon as forgetting it changes nothing. A counter that the
  * server has lost (a restart without persistence, a failover) starts again.
@@ -22,6 +24,9 @@ export interface RedisScript {
 function script(text: string): RedisScript {
   return Object.freeze({ text, sha1: createHash('sha1').update(text).digest('hex') });
 }
+
+/** A counter that is further ahead of the clock was written before the clock was set back. */
+const CLOCK_STEP_MS = 1_000;
 
 /** The arguments in the order of `grantArguments` in redis-server.ts. */
 const BEGIN = `
@@ -50,7 +55,8 @@ local state = redis.call('HMGET', key, 'w', 'c')
 local storedWindow = tonumber(state[1])
 local window, count = floor(now / windowMs), 0
 if storedWindow and storedWindow >= window then
-  window, count = storedWindow, tonumber(state[2])
+  count = tonumber(state[2])
+  if storedWindow * windowMs - now <= ${CLOCK_STEP_MS} then window = storedWindow end
 end
 if knownWindow == window then count = max(0, count - unused) end
 count = count + owed
@@ -92,9 +98,15 @@ const ROUND_MS = 1_000;
 const TOKEN_BUCKET = script(`${BEGIN}
 local state = redis.call('HMGET', key, 't', 'o', 'k', 'l', 'p', 'f', 'u', 'y', 'i')
 local at, debt = tonumber(state[1]), tonumber(state[2]) or 0
-if at and at > now then now = at end
+local aheadMs = at and at - now or 0
+local began = tonumber(state[8])
+if aheadMs > ${CLOCK_STEP_MS} then
+  at = now
+  began = began and began - aheadMs
+elseif aheadMs > 0 then now = at end
 local slot, lease, previous = floor(now / leaseMs), 0, 0
 local storedSlot = tonumber(state[3]) or -1
+if aheadMs > ${CLOCK_STEP_MS} then storedSlot = slot end
 if storedSlot >= slot then
   slot, lease, previous = storedSlot, tonumber(state[4]), tonumber(state[5])
 elseif storedSlot == slot - 1 then
@@ -105,7 +117,7 @@ local paid = at and (now - at) * requests or 0
 if full > 2^53 then paid = paid * (1 - 2^-50) end
 -- Under another burst only a whole bucket is owed, or a lowered one would refuse for long.
 if tonumber(state[6]) ~= full then debt = min(debt, full) end
-local began, idle, account = tonumber(state[8]), tonumber(state[9]), tonumber(state[7])
+local idle, account = tonumber(state[9]), tonumber(state[7])
 if began and now - began < ${ROUND_MS} then
   account = account - paid
 else
@@ -115,8 +127,9 @@ else
   account = max(0, account)
 end
 debt = max(0, debt - paid, min(debt, (lease + previous) * windowMs))
--- Permits of older slots do not come back: the bucket may have filled up for them already.
-if unused > 0 and knownWindow >= slot - 1 then
+-- Permits of older slots do not come back: the bucket may have filled up for them already. Those of later slots are from
+-- before the clock was set back.
+if unused > 0 and knownWindow >= slot - 1 and knownWindow <= slot then
   debt, account = max(0, debt - unused * windowMs), account - unused * windowMs
   if knownWindow == slot then lease = max(0, lease - unused) else previous = max(0, previous - unused) end
 end
@@ -162,13 +175,25 @@ local state = redis.call('HMGET', key, 'a', 'h', 'n', 'f', 'm')
 local tail, head = tonumber(state[1]) or 0, tonumber(state[2]) or 0
 local total, first = tonumber(state[3]) or 0, tonumber(state[4]) or 0
 local latest = tonumber(state[5])
-if latest and latest > now then now = latest end
+local aheadMs = 0
+if latest and latest - now > ${CLOCK_STEP_MS} then
+  aheadMs = latest - now
+  first = first - aheadMs
+elseif latest and latest > now then now = latest end
 local function entry(number)
   local time, count = string.match(redis.call('HGET', key, 'e' .. number), '^(%d+):(%d+)$')
-  return tonumber(time), tonumber(count)
+  return tonumber(time) - aheadMs, tonumber(count)
 end
 local function write(number, time, count)
   redis.call('HSET', key, 'e' .. number, string.format('%d:%d', time, count))
+end
+local moved = consume and aheadMs > 0
+if moved then
+  for number = tail, head - 1 do
+    local time, count = entry(number)
+    write(number, time, count)
+  end
+  aheadMs = 0
 end
 local gone, returned = {}, false
 while tail < head do
@@ -214,10 +239,10 @@ if changed then
   append(now + leaseMs, leased)
 end
 if consume and #gone > 0 then redis.call('HDEL', key, unpack(gone)) end
-if changed or returned or consume and #gone > 0 then
+if changed or moved or returned or consume and #gone > 0 then
   redis.call('HSET', key, 'a', tail, 'h', head, 'n', total, 'f', first, 'm', now)
 end
-if changed then redis.call('PEXPIRE', key, ceil((windowMs + leaseMs) * 1.25) + 1000) end
+if changed or moved then redis.call('PEXPIRE', key, ceil((windowMs + leaseMs) * 1.25) + 1000) end
 local wait, reset = 0, windowMs
 if left <= 0 then
   wait = windowMs

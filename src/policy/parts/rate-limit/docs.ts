@@ -36,7 +36,7 @@ With \`GATEWAY_REDIS_URL\` all gateways that have the same Valkey or Redis count
 | | \`allow\` | requests pass without a limit until the store answers |
 | | \`deny\` | requests are refused until the store answers: 429 with \`Retry-After: 1\` |
 
-- The clock of the store decides. A gateway with a wrong clock does not admit more.
+- The clock of the store decides. A gateway with a wrong clock does not admit more. If the clock of the store is set back, counters continue at the new time with what they have counted.
 - In \`leased\` mode, \`Remaining\` is the number of permits that the store had left when this worker last asked, plus those that the worker still has. Permits that other gateways give back may be available before \`Retry-After\` has passed.
 - Fair shares add up to the limit. If the limit is lower than the number of gateways, some gateways admit nothing. When the store is back, a token bucket is charged with what was admitted in the meantime, and may refuse requests until it has filled again.
 - [Explain](explain.md) asks the store and takes nothing from it.
