@@ -162,6 +162,18 @@ describe('a server that', () => {
 });
 
 describe('a start', () => {
+  test('that does not get through to the server ends in time, and says so', async () => {
+    const relay = await startTcpRelay(server.port);
+    const url = await server.createDatabase();
+    try {
+      relay.swallow();
+      const error = await unavailable(open(url.replace(String(server.port), String(relay.port))));
+      expect(error.message).toMatch(/: it did not accept a connection in time; expected/);
+    } finally {
+      relay.close();
+    }
+  });
+
   test('that may log in but gets no answer afterwards ends in time', async () => {
     const relay = await startTcpRelay(server.port);
     const url = await server.createDatabase();

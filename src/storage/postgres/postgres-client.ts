@@ -60,7 +60,7 @@ export class PostgresClient {
   }
 
   connect(timeoutMs: number): Promise<unknown> {
-    return this.#bounded(this.#client.connect(), timeoutMs, 'be reached');
+    return this.#bounded(this.#client.connect(), timeoutMs, 'accept a connection');
   }
 
   /** Text without values may contain several statements; the result is the result of the last one. */
