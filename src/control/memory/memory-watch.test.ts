@@ -4,9 +4,9 @@ import { MemoryWatch } from './memory-watch.ts';
 const MIB = 1024 * 1024;
 
 function setup() {
-  const state = { usedMiB: 100, threadMiB: 50, ms: 0, collections: 0, works: true };
+  const state = { memoryMiB: 200, usedMiB: 100, threadMiB: 50, ms: 0, collections: 0, works: true };
   const watch = new MemoryWatch({
-    memoryBytes: 200 * MIB,
+    memoryBytes: () => state.memoryMiB * MIB,
     usedBytes: () => state.usedMiB * MIB,
     threadBytes: () => state.threadMiB * MIB,
     collect: () => {
@@ -34,6 +34,19 @@ it('collects nothing while there is memory, and garbage once most of it is used 
   expect(look(10)).toBe(0);
   state.usedMiB = 140;
   expect(look()).toBe(1);
+});
+
+it('goes by the memory that there is now: a container may get less, or more, while it runs', () => {
+  const { state, look } = setup();
+  state.usedMiB = 140;
+  state.memoryMiB = 4_000;
+  expect(look(10)).toBe(0);
+  state.memoryMiB = 200;
+  expect(look(4)).toBe(1);
+  state.memoryMiB = 4_000;
+  look(4);
+  state.threadMiB = 50;
+  expect(look(10)).toBe(1);
 });
 
 it('collects again only when the thread has taken more since, and has worked for longer than it collected', () => {

@@ -1,7 +1,7 @@
 /**
  * Collects the garbage of a thread while the memory of the machine or container is nearly used up. V8 knows the limit
  * of its own heap only: it lets tens of megabytes of buffers wait for a collection in each thread, however little the
- * container has. Owns a timer.
+ * container has. The limit of a container may change while it runs. Owns a timer.
  */
 import { closeSync, openSync, readSync } from 'node:fs';
 import { getHeapStatistics } from 'node:v8';
@@ -24,11 +24,13 @@ const GROWN_BYTES_MIN = 6 * 1024 * 1024;
 const WORK_TIMES = 10;
 /** Beyond this share of the memory, only as long as that: the kernel would end the process within a second. */
 const SCARCE_FROM = 0.75;
+/** Reading the limit opens files. */
+const LIMIT_MS = 1_000;
 const PAGE_BYTES = 4_096;
 
 export interface MemoryWatchOptions {
-  /** Memory of the machine or container. */
-  readonly memoryBytes: number;
+  /** Memory of the machine or container, as it is now; read at most once a second. */
+  readonly memoryBytes: () => number;
   /** Memory of the process without what the system can take back, such as pages of files; undefined if unknown. */
   readonly usedBytes: () => number | undefined;
   /** Memory of this thread, garbage included. */
@@ -41,6 +43,8 @@ export interface MemoryWatchOptions {
 export class MemoryWatch {
   readonly #options: MemoryWatchOptions;
   #afterLastBytes = 0;
+  #memoryBytes = 0;
+  #readAtMs = -Infinity;
   #notBeforeMs = { usual: -Infinity, scarce: -Infinity };
 
   constructor(options: MemoryWatchOptions) {
@@ -55,12 +59,21 @@ export class MemoryWatch {
 
   /** @returns milliseconds until the next look */
   look(): number {
-    const { memoryBytes, usedBytes } = this.#options;
-    const share = (usedBytes() ?? 0) / memoryBytes;
+    const share = (this.#options.usedBytes() ?? 0) / this.#limitBytes();
     if (share < PLENTY_BELOW) return LOOK_MS.plenty;
     if (share < USUAL_BELOW) return LOOK_MS.usual;
     if (share >= FULL_FROM) this.#collect(share < SCARCE_FROM ? 'usual' : 'scarce');
     return LOOK_MS.scarce;
+  }
+
+  #limitBytes(): number {
+    const { memoryBytes, clock } = this.#options;
+    const nowMs = clock.monotonicMs();
+    if (nowMs - this.#readAtMs >= LIMIT_MS) {
+      this.#memoryBytes = memoryBytes();
+      this.#readAtMs = nowMs;
+    }
+    return this.#memoryBytes;
   }
 
   #collect(pace: 'usual' | 'scarce'): void {
@@ -80,7 +93,7 @@ export class MemoryWatch {
 /** Watches the memory from now on, for this thread. */
 export function watchMemory(clock: Clock): void {
   const watch = new MemoryWatch({
-    memoryBytes: memoryBytes(),
+    memoryBytes,
     usedBytes: anonymousMemory(),
     threadBytes,
     collect: collectGarbage,
