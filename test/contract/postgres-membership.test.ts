@@ -231,6 +231,21 @@ test('one that is cut off without a word drops out, and comes back by itself', a
   await expect.poll(() => [b.back, b.position?.configVersion]).toEqual([1, 1]);
 });
 
+test('one that ended before the clock of the server was set back is not taken for live until then', async () => {
+  const repository = await open(KEY);
+  const ended = describeNode('ended');
+  await server.query(
+    url,
+    `insert into node (id, name, program_version, secret_key_id, started_at, timeout_ms, config_version, last_seen_ms)
+     values ('${ended.id}', 'ended', '1', 'another key', '${ended.startedAt}', 1000, 0,
+       extract(epoch from clock_timestamp() + interval '1 hour') * 1000)`,
+  );
+  expect(await names(repository)).toEqual([]);
+  await join(repository, describeNode('a', { timeoutMs: NEVER_MS }));
+  expect(await names(repository)).toEqual(['a']);
+  expect(await server.query(url, 'select name from node')).toEqual([{ name: 'a' }]);
+});
+
 test('a server that is frozen, and then stopped for a while, is found again', async () => {
   const one = await open(KEY);
   const a = await join(one, describeNode('a'));

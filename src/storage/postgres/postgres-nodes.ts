@@ -9,6 +9,11 @@ import type { Tables } from '../sql/kysely-tables.ts';
 
 const CHANNEL = `'headgate_' || substr(md5(current_schema()), 1, 16)`;
 const NOW_MS = `(extract(epoch from clock_timestamp()) * 1000)::bigint`;
+/**
+ * A heartbeat that is as far ahead was stored before the clock of the database was set back, or by a server whose
+ * clock was ahead: a gateway that has ended since would count as live until then. Others have sent another one.
+ */
+const IS_LIVE = `abs(${NOW_MS} - last_seen_ms) < timeout_ms`;
 
 /** A payload on the channel. */
 export type Notice =
@@ -36,7 +41,7 @@ export async function readLiveNodes(db: Kysely<Tables>): Promise<NodeRecord[]> {
   const rows = await db
     .selectFrom('node')
     .selectAll()
-    .where(sql<boolean>`last_seen_ms + timeout_ms > ${sql.raw(NOW_MS)}`)
+    .where(sql<boolean>`${sql.raw(IS_LIVE)}`)
     .orderBy('started_at')
     .orderBy('id')
     .execute();
@@ -88,7 +93,7 @@ export interface Beat {
 const beat = (first: string): string => `
   with quiet as (select set_config('synchronous_commit', 'off', true) as value),
   dead as (
-    delete from node where id <> $1 and last_seen_ms + timeout_ms <= ${NOW_MS}
+    delete from node where id <> $1 and not ${IS_LIVE}
       and (select value from quiet) is not null
   ),
   beat as (
@@ -101,7 +106,7 @@ const beat = (first: string): string => `
   select ${first} config_version, change_id, 1 + others.live as live, others.before
   from config_state left join config_change using (config_version), (
     select count(*) as live, count(*) filter (where (started_at, id) < ($5, $1)) as before
-    from node where id <> $1 and last_seen_ms + timeout_ms > ${NOW_MS}
+    from node where id <> $1 and ${IS_LIVE}
   ) as others`;
 
 const BEAT = beat('');
@@ -127,7 +132,7 @@ export function otherKeyQuery(
   secretKeyId: string | undefined,
 ): { readonly text: string; readonly values: unknown[] } {
   const text = `
-    select name from node where id <> $1 and last_seen_ms + timeout_ms > ${NOW_MS}
+    select name from node where id <> $1 and ${IS_LIVE}
       and secret_key_id is distinct from $2 order by started_at, id limit 1`;
   return { text, values: [nodeId, secretKeyId ?? null] };
 }
