@@ -8,7 +8,10 @@ const MODULE = new URL('./spare-heap.ts', import.meta.url).href;
  * In a thread of its own: a heap that has only what the test puts there. V8 may still be collecting when that is made,
  * and makes the room smaller by itself then: it is measured once it stays as it is.
  */
-async function roomOf(isIdle: boolean): Promise<{ readonly before: number; readonly after: number }> {
+async function roomOf(
+  isIdle: boolean,
+  flags: readonly string[] = [],
+): Promise<{ readonly before: number; readonly after: number }> {
   const program = `
     import { parentPort } from 'node:worker_threads';
     import { createHeapRelease, youngBytes } from '${MODULE}';
@@ -22,7 +25,7 @@ async function roomOf(isIdle: boolean): Promise<{ readonly before: number; reado
         await sleep(50);
       } while (youngBytes() !== before);
     }
-    const release = createHeapRelease(() => ${isIdle}, 20);
+    const release = createHeapRelease(() => ${isIdle}, 20, ${JSON.stringify(flags)});
     release();
     release();
     setTimeout(() => parentPort.postMessage({ before, after: youngBytes() }), 150);`;
@@ -38,6 +41,15 @@ it('gives back the room for new objects in a thread that is idle, and in no othe
   expect(idle.after).toBeLessThan(idle.before - 4_000_000);
   const busy = await roomOf(false);
   expect(busy.after).toBeGreaterThan(busy.before - 4_000_000);
+});
+
+it('keeps the room that a flag of V8 asks for', async () => {
+  for (const flag of ['--min-semi-space-size=16', '--min_semi_space_size', '--min-semi-space-size']) {
+    const asked = await roomOf(true, ['--single-threaded-gc', flag]);
+    expect(asked.after, flag).toBeGreaterThan(asked.before - 4_000_000);
+  }
+  const other = await roomOf(true, ['--max-semi-space-size=32']);
+  expect(other.after).toBeLessThan(other.before - 4_000_000);
 });
 
 it('ends no thread where several collect at the same moment', { timeout: 60_000 }, async () => {

@@ -3,8 +3,8 @@
  * because everything that is read stays. An otherwise idle thread keeps it, tens of megabytes: V8 only shrinks it
  * during a full garbage collection. One such collection takes some milliseconds, more with a large configuration. It
  * also discards compiled code that knows objects which are gone, such as those of closed connections: if V8 has
- * optimised the engine because of traffic, the next requests would have to wait until it is optimised again. Owns a
- * timer.
+ * optimised the engine because of traffic, the next requests would have to wait until it is optimised again. Room that
+ * was asked for, with V8's flag for it, stays. Owns a timer.
  */
 import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -17,14 +17,23 @@ const HEAP_BYTES_MAX = 256 * 1024 * 1024;
 /** Time without another change before the memory is given back. */
 export const QUIET_MS = 5_000;
 
+/** A start with this flag of Node.js wants that much room at any time. */
+const WANTS_ROOM = /^--min[-_]semi[-_]space[-_]size\b/;
+
 /** Used after another thread has collected at the same moment. */
 const RETRY_MS = 500;
 
 /**
  * @param isIdle whether the thread may be blocked at that time, and has no optimised code to lose
+ * @param flags of Node.js, with which the thread was started
  * @returns a function to call after each change that may have enlarged the memory
  */
-export function createHeapRelease(isIdle: () => boolean, quietMs = QUIET_MS): () => void {
+export function createHeapRelease(
+  isIdle: () => boolean,
+  quietMs = QUIET_MS,
+  flags: readonly string[] = process.execArgv,
+): () => void {
+  if (flags.some((flag) => WANTS_ROOM.test(flag))) return () => undefined;
   let timer: NodeJS.Timeout | undefined;
   const release = (): void => {
     timer = undefined;
