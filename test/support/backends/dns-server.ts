@@ -33,6 +33,8 @@ export class DnsServer {
   /** Of questions of one type. */
   readonly modes = new Map<RecordType, DnsMode>();
   readonly #answers = new Map<string, Answers>();
+  /** Of which there is an answer of some type. */
+  readonly #names = new Set<string>();
   readonly #udp: UdpSocket = createSocket('udp4');
   readonly #tcp: Server = createServer((socket) => this.#serve(socket));
   readonly #sockets = new Set<Socket>();
@@ -67,7 +69,7 @@ export class DnsServer {
   /** No addresses: the name has no records of this kind. */
   setA(name: string, addresses: readonly string[], ttlSecs = 0): void {
     const data = addresses.map((address) => Buffer.from(address.split('.').map(Number)));
-    this.#answers.set(`A ${name}`, { data, ttlSecs });
+    this.#set('A', name, { data, ttlSecs });
   }
 
   /** Addresses with all eight groups. */
@@ -81,7 +83,7 @@ export class DnsServer {
         'hex',
       ),
     );
-    this.#answers.set(`AAAA ${name}`, { data, ttlSecs });
+    this.#set('AAAA', name, { data, ttlSecs });
   }
 
   setSrv(name: string, records: readonly SrvRecord[], ttlSecs = 0): void {
@@ -92,7 +94,12 @@ export class DnsServer {
       numbers.writeUInt16BE(port, 4);
       return Buffer.concat([numbers, nameBytes(target)]);
     });
-    this.#answers.set(`SRV ${name}`, { data, ttlSecs });
+    this.#set('SRV', name, { data, ttlSecs });
+  }
+
+  #set(type: RecordType, name: string, answers: Answers): void {
+    this.#answers.set(`${type} ${name}`, answers);
+    this.#names.add(name);
   }
 
   #serve(socket: Socket): void {
@@ -122,8 +129,7 @@ export class DnsServer {
     const mode = this.modes.get(type) ?? this.mode;
     if (mode === 'silent') return undefined;
     const answers = mode === 'ok' ? this.#answers.get(`${type} ${name}`) : undefined;
-    const isKnown = [...this.#answers.keys()].some((key) => key.endsWith(` ${name}`));
-    const code = mode !== 'ok' ? CODES[mode] : isKnown ? CODES.ok : CODES.nxdomain;
+    const code = mode !== 'ok' ? CODES[mode] : this.#names.has(name) ? CODES.ok : CODES.nxdomain;
     return message(question.subarray(0, end + 4), number, code, answers);
   }
 }
