@@ -1,5 +1,6 @@
 /** A service over a fleet of targets, and clients that say which target has answered. */
 import { Agent, request as httpRequest } from 'node:http';
+import { setTimeout as pause } from 'node:timers/promises';
 import { targetsOf, type FleetTarget } from './backends/target-fleet.ts';
 import type { TestGateway } from './gateway.ts';
 import { until } from './measure/until.ts';
@@ -63,6 +64,9 @@ export interface TargetLoad {
   stop(): Promise<void>;
 }
 
+/** A hundred requests a second from each client: more would find nothing else, and take the processors of others. */
+const PAUSE_MS = 10;
+
 /** Clients that send GETs one after another until they are stopped. */
 export function loadTargets(gateway: TestGateway, path: string, clients: number): TargetLoad {
   const agent = new Agent({ keepAlive: true, maxSockets: clients });
@@ -78,6 +82,7 @@ export function loadTargets(gateway: TestGateway, path: string, clients: number)
       } catch (error) {
         failures.push(String(error));
       }
+      await pause(PAUSE_MS);
     }
   };
   const running = Array.from({ length: clients }, run);
