@@ -1,7 +1,7 @@
 /** The difference of two states for people: a unified diff of the files that would declare them. */
 import { escapeReferences } from '../../declaration/references.ts';
 import { writeYaml } from '../../declaration/yaml-writer.ts';
-import { unifiedDiff } from '../../lib/line-diff.ts';
+import { unifiedDiff } from '../../lib/text/line-diff.ts';
 import { treeOf, type StoredApp } from '../declaration/tree.ts';
 
 const APPS_MAX = 100;

@@ -312,7 +312,7 @@ export class Sessions {
   }
 
   /**
-   * For deleting the sessions of all gateways: by the clock that is behind, the gateway’s or the database’s, so that a
+   * For deleting the sessions of all gateways: by the clock that is behind, the gateway's or the database's, so that a
    * gateway with a clock that is ahead does not sign out the browsers of the others. A while after the idle time,
    * because uses are stored late.
    */
