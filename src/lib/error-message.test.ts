@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import { CertificateMaker } from '../../test/support/programs/certificate-maker.ts';
-import { connectionText, systemCode, systemReason } from './error-message.ts';
+import { connectionText, requestText, systemCode, systemReason } from './error-message.ts';
 
 const maker = new CertificateMaker();
 afterAll(() => maker.remove());
@@ -22,6 +22,29 @@ it('names the setting where the authority is not trusted, and not how to start N
   expect(connectionText(error, 'GATEWAY_ACME__CA_FILE')).toBe(
     'self-signed certificate: name its authority in GATEWAY_ACME__CA_FILE',
   );
+});
+
+it.each([
+  [
+    'write EPROTO 408D:error:0A00010B:SSL routines:tls_validate_record_header:wrong version number:../deps/openssl/openssl/ssl/record/methods/tlsany_meth.c:77:\n',
+    'the server does not answer in TLS',
+  ],
+  [
+    '408D:error:0A000418:SSL routines:ssl3_read_bytes:tlsv1 alert unknown ca:../deps/openssl/openssl/ssl/record/rec_layer_s3.c:918:SSL alert number 48\n',
+    'the server does not accept the certificate of its client',
+  ],
+  [
+    '408D:error:0A000458:SSL routines:ssl3_read_bytes:tlsv1 alert unrecognized name:../deps/openssl/openssl/ssl/record/rec_layer_s3.c:918:SSL alert number 112\n',
+    'TLS failed: tlsv1 alert unrecognized name',
+  ],
+  [
+    'error:05800074:x509 certificate routines::key values mismatch',
+    'certificate and key do not belong together',
+  ],
+])('puts what OpenSSL writes into words: %s', (message, words) => {
+  const error = Object.assign(new Error(message), { code: 'EPROTO' });
+  expect(connectionText(error, 'X')).toBe(words);
+  expect(requestText(error, 1, 'X')).toBe(`${words} (EPROTO)`);
 });
 
 it.each([
@@ -55,6 +78,29 @@ it('says why an address cannot be listened on', async () => {
   const [error] = (await once(second, 'error')) as [unknown];
   server.close();
   expect(systemReason(error)).toBe('another process listens there');
+});
+
+it.each([
+  [
+    'write EPROTO 408D:error:0A00010B:SSL routines:tls_validate_record_header:wrong version number:../deps/openssl/openssl/ssl/record/methods/tlsany_meth.c:77:\n',
+    'the server does not answer in TLS',
+  ],
+  [
+    '408D:error:0A000418:SSL routines:ssl3_read_bytes:tlsv1 alert unknown ca:../deps/openssl/openssl/ssl/record/rec_layer_s3.c:918:SSL alert number 48\n',
+    'the server does not accept the certificate of its client',
+  ],
+  [
+    '408D:error:0A000458:SSL routines:ssl3_read_bytes:tlsv1 alert unrecognized name:../deps/openssl/openssl/ssl/record/rec_layer_s3.c:918:SSL alert number 112\n',
+    'TLS failed: tlsv1 alert unrecognized name',
+  ],
+  [
+    'error:05800074:x509 certificate routines::key values mismatch',
+    'certificate and key do not belong together',
+  ],
+])('puts what OpenSSL writes into words: %s', (message, words) => {
+  const error = Object.assign(new Error(message), { code: 'EPROTO' });
+  expect(connectionText(error, 'X')).toBe(words);
+  expect(requestText(error, 1, 'X')).toBe(`${words} (EPROTO)`);
 });
 
 it.each([

@@ -1,7 +1,7 @@
 /**
  * Texts for errors. When the certificate of a server comes from an authority that is not trusted, Node.js adds
  * advice about its own command line; these texts name the setting for further authorities instead. Errors of the
- * operating system are in words, without the code, the call and the path that Node.js writes into them.
+ * operating system and of OpenSSL are in words, without the code, the call and the path that Node.js writes into them.
  */
 
 const UNTRUSTED: ReadonlySet<unknown> = new Set([
@@ -14,6 +14,33 @@ const UNTRUSTED: ReadonlySet<unknown> = new Set([
 ]);
 const ADVICE_OF_NODE = /; if the root CA is installed locally, try running Node\.js with --use-system-ca/;
 
+/**
+ * An error of OpenSSL, with its source file in most cases: `error:0A00045C:SSL routines:ssl3_read_bytes:tlsv13 alert
+ * certificate required:../deps/openssl/openssl/ssl/record/rec_layer_s3.c:918:SSL alert number 116`.
+ */
+const OPENSSL = /\berror:[0-9A-F]{8}:[^:]*:[^:]*:([^:\n]+)/;
+export const CERTIFICATE_REQUIRED = 'the server requires a certificate from its clients';
+export const NOT_TLS = 'the server does not answer in TLS';
+const CERTIFICATE_REFUSED = 'the server does not accept the certificate of its client';
+const OPENSSL_WORDS: ReadonlyMap<string, string> = new Map([
+  ['tlsv13 alert certificate required', CERTIFICATE_REQUIRED],
+  [
+    'ssl/tls alert handshake failure',
+    `the server refuses the TLS handshake: perhaps ${CERTIFICATE_REQUIRED}`,
+  ],
+  ['tlsv1 alert unknown ca', CERTIFICATE_REFUSED],
+  ['ssl/tls alert bad certificate', CERTIFICATE_REFUSED],
+  ['ssl/tls alert certificate expired', `${CERTIFICATE_REFUSED}: it has expired`],
+  ['ssl/tls alert certificate revoked', `${CERTIFICATE_REFUSED}: it was revoked`],
+  ['tlsv1 alert access denied', CERTIFICATE_REFUSED],
+  ['wrong version number', NOT_TLS],
+  ['packet length too long', NOT_TLS],
+  ['key values mismatch', 'certificate and key do not belong together'],
+  ['no start line', 'it is not in PEM'],
+  ['bad end line', 'its PEM is damaged'],
+  ['unsupported', 'it is not a private key in PEM without a passphrase'],
+]);
+
 /** Whether the error means that no trusted authority has issued the certificate. @param code `code` of the error */
 export function isUntrusted(code: unknown): boolean {
   return UNTRUSTED.has(code);
@@ -24,9 +51,17 @@ export function isUntrusted(code: unknown): boolean {
  * @param authoritySetting the setting that names further authorities
  */
 export function connectionText(error: unknown, authoritySetting: string): string {
-  const text = messageOf(error).replace(ADVICE_OF_NODE, '');
+  const text = tlsWords(messageOf(error)).replace(ADVICE_OF_NODE, '');
   const { code } = (error ?? {}) as { readonly code?: unknown };
   return isUntrusted(code) ? `${text}: name its authority in ${authoritySetting}` : text;
+}
+
+/** Puts an error of OpenSSL into words; other texts stay as they are. */
+export function tlsWords(message: string): string {
+  const reason = OPENSSL.exec(message)?.[1]?.trim();
+  return reason === undefined
+    ? message
+    : (OPENSSL_WORDS.get(reason.toLowerCase()) ?? `TLS failed: ${reason}`);
 }
 
 /** The message and the code, which Node.js writes into some messages itself (`connect ECONNREFUSED 127.0.0.1:80`). */
@@ -44,7 +79,7 @@ export function requestText(error: unknown, timeoutMs: number, authoritySetting:
   if (error.name === 'TimeoutError') return `no answer within ${timeoutMs} ms`;
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
   if (isUntrusted(code)) return connectionText(error, authoritySetting);
-  return textWithCode(error.message === '' ? error.name : error.message, code);
+  return textWithCode(error.message === '' ? error.name : tlsWords(error.message), code);
 }
 
 /** The message of a thrown value of any type. */

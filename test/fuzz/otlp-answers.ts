@@ -3,7 +3,7 @@
  * damaged.
  */
 import protobuf from 'protobufjs';
-import { partialSuccess } from '../../src/telemetry/otlp/partial-success.ts';
+import { partialSuccess } from '../../src/telemetry/otlp/collector-answer.ts';
 import { checkEqual, type Fuzzer } from './fuzzer.ts';
 import { mutate } from './mutate.ts';
 import type { Random } from './random.ts';

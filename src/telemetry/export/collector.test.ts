@@ -1,6 +1,7 @@
 /** Requests to a collector, as one that is well, slow, full, picky or dead gets and answers them. */
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createServerOfHttp2 } from 'node:http2';
 import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { gunzipSync } from 'node:zlib';
@@ -16,6 +17,7 @@ const certificate = (name: string): string =>
 const LARGE = bodyOf(Buffer.alloc(16 * 2 ** 20, 'a span'), 9);
 const WHOLE = Buffer.alloc(700_000, 'a span');
 const BODY = bodyOf(WHOLE, 9);
+const SHORT = bodyOf(Buffer.from('a span'), 9);
 
 interface Got {
   readonly request: IncomingMessage;
@@ -181,7 +183,59 @@ describe('a collector', () => {
     const own = { cert: certificate('other'), key: certificate('other-key') };
     expect(await collectorOf(url, { ca, ...own }).export(BODY)).toEqual(NOTHING_FAILED);
     expect(await collectorOf(url, { ca: own.cert }).export(BODY)).toMatchObject({ failed: 9 });
-    // The server hangs up on who has none.
-    expect(await collectorOf(url, { ca, timeoutMs: 300 }).export(BODY)).toMatchObject({ failed: 9 });
+  });
+
+  it.each([
+    ['requires a certificate', 'TLSv1.3', 'the server requires a certificate from its clients'],
+    [
+      'requires a certificate by TLS 1.2',
+      'TLSv1.2',
+      'the server refuses the TLS handshake: perhaps the server requires a certificate from its clients',
+    ],
+  ] as const)('that %s says so in words', async (_what, maxVersion, problem) => {
+    const [cert, key, ca] = [certificate('backend'), certificate('backend-key'), certificate('ca')];
+    const server = createSecureServer({ cert, key, ca, requestCert: true, maxVersion });
+    const url = `https://127.0.0.1:${await listen(server)}`;
+    const advice = 'set GATEWAY_OTEL__CLIENT_CERT_FILE and GATEWAY_OTEL__CLIENT_KEY_FILE';
+    const outcome = { failed: 9, problem: `${problem}: ${advice}` };
+    expect(await collectorOf(url, { ca }).export(SHORT)).toEqual(outcome);
+  });
+
+  it('without TLS at an https URL says so in words', async () => {
+    const { url } = await serve((response) => void response.end());
+    expect(await collectorOf(url.replace('http:', 'https:')).export(SHORT)).toEqual({
+      failed: 9,
+      problem: 'the server does not answer in TLS: does its URL begin with http://?',
+    });
+  });
+
+  it('for gRPC says that it has another port', async () => {
+    const server = createServerOfHttp2((request) => void request.resume());
+    await new Promise<void>((done) => void server.listen(0, '127.0.0.1', done));
+    closers.push(() => server.close());
+    const { port } = server.address() as AddressInfo;
+    const { problem } = await collectorOf(`http://127.0.0.1:${port}/v1/traces`).export(SHORT);
+    expect(problem).toContain('ports for gRPC (4317 in most cases)');
+  });
+
+  it('that redirects has accepted nothing, and the problem says where it redirects to', async () => {
+    const { url, got } = await serve((response) => {
+      response.writeHead(307, { Location: '/elsewhere/v1/traces?key=secret' }).end();
+    });
+    const { failed, problem } = await collectorOf(url).export(BODY);
+    expect(failed).toBe(9);
+    const target = url.replace('/v1', '/elsewhere/v1');
+    expect(problem).toBe(
+      `the collector answers 307: redirects are not followed: set the whole URL ${target} in GATEWAY_OTEL__TRACES_ENDPOINT`,
+    );
+    expect(got).toHaveLength(1);
+  });
+
+  it('that answers with a web page has accepted nothing', async () => {
+    const { url } = await serve((response) => {
+      response.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html><title>Sign in</title>');
+    });
+    const problem = 'the collector answers 200: with a web page, so it accepts no traces at this URL';
+    expect(await collectorOf(url).export(BODY)).toEqual({ failed: 9, problem });
   });
 });

@@ -8,15 +8,9 @@ import { urlToHttpOptions } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '../../lib/clock.ts';
 import { FastRandom } from '../../lib/fast-random.ts';
-import {
-  shortProblem,
-  isRetryableError,
-  isRetryableStatus,
-  problemOfError,
-  retryAfterMs,
-  retryPauseMs,
-} from './export-answers.ts';
-import { partialSuccess } from '../otlp/partial-success.ts';
+import { isRetryableError, isRetryableStatus, retryAfterMs, retryPauseMs } from './export-answers.ts';
+import { isWebPage, problemOfError, problemOfStatus, shortProblem } from './export-problems.ts';
+import { partialSuccess } from '../otlp/collector-answer.ts';
 import { ExportAttempt, type AttemptOptions, type AttemptOutcome } from './export-attempt.ts';
 import { CALM, type ExportBody, type SendPace } from './export-body.ts';
 import type { ConnectionStart, ExportFailure, Signal } from './export-messages.ts';
@@ -39,6 +33,7 @@ interface Judged extends ExportOutcome {
 
 export class Collector {
   readonly #signal: Signal;
+  readonly #url: string;
   readonly #timeoutMs: number;
   readonly #agent: HttpAgent | HttpsAgent;
   readonly #how: Pick<AttemptOptions, 'request' | 'options' | 'isCompressed'>;
@@ -50,6 +45,7 @@ export class Collector {
   constructor(signal: Signal, url: string, connection: ConnectionStart) {
     const { headers, timeoutMs, compression, ca, cert, key } = connection;
     this.#signal = signal;
+    this.#url = url;
     this.#timeoutMs = timeoutMs;
     const secure = url.startsWith('https:');
     const tls = { ...(ca !== undefined && { ca }), ...(cert !== undefined && { cert, key }) };
@@ -123,10 +119,11 @@ export class Collector {
       const failed = { failed: items, problem: problemOfError(error) };
       return isRetryableError(error) ? { ...failed, retry: { afterMs: undefined } } : failed;
     }
-    const { status, answer, retryAfter } = outcome;
-    if (status < 200 || status >= 300) {
-      const failed = { failed: items, problem: `the collector answers ${status}` };
-      const afterMs = retryAfterMs(retryAfter, systemClock.nowMs());
+    const { status, answer, fields } = outcome;
+    if (status < 200 || status >= 300 || isWebPage(outcome)) {
+      const asked = { signal: this.#signal, url: this.#url, isCompressed: this.#how.isCompressed };
+      const failed = { failed: items, problem: problemOfStatus(outcome, asked) };
+      const afterMs = retryAfterMs(fields['retry-after'], systemClock.nowMs());
       return isRetryableStatus(status) ? { ...failed, retry: { afterMs } } : failed;
     }
     const { rejected, message } = partialSuccess(answer);

@@ -1,11 +1,5 @@
 import { expect, it } from 'vitest';
-import {
-  isRetryableError,
-  isRetryableStatus,
-  problemOfError,
-  retryAfterMs,
-  retryPauseMs,
-} from './export-answers.ts';
+import { isRetryableError, isRetryableStatus, retryAfterMs, retryPauseMs } from './export-answers.ts';
 
 it('tries again where the specification says so', () => {
   const retried = Array.from({ length: 500 }, (_, index) => index + 100).filter(isRetryableStatus);
@@ -35,10 +29,4 @@ it.each([
   [undefined, undefined],
 ])('understands Retry-After: %s', (value, ms) => {
   expect(retryAfterMs(value, 10_000)).toBe(ms);
-});
-
-it('reports what several addresses of a name have answered', () => {
-  const refused = new Error('connect ECONNREFUSED ::1:4318');
-  expect(problemOfError(new AggregateError([refused]))).toBe('connect ECONNREFUSED ::1:4318');
-  expect(problemOfError(new Error(''))).toBe('the export failed');
 });

@@ -1,9 +1,7 @@
 /**
- * Decides which answers of a collector are worth another attempt, and when (OTLP 1.x, "OTLP/HTTP Response"), and what
- * is reported of errors. Pure.
+ * Decides which answers of a collector are worth another attempt, and when (OTLP 1.x, "OTLP/HTTP Response"). Pure.
  */
-import { cut } from '../../observe/cut.ts';
-import { connectionText } from '../../lib/error-message.ts';
+import { systemCode } from '../../lib/error-message.ts';
 
 /** Statuses of a temporarily unavailable collector: 429, and statuses of proxies in front of it. */
 const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504]);
@@ -26,7 +24,6 @@ const PAUSE_GROWTH = 1.5;
  * together.
  */
 const JITTER = 0.2;
-const PROBLEM_CHARS_MAX = 300;
 
 export function isRetryableStatus(status: number): boolean {
   return RETRYABLE_STATUSES.has(status);
@@ -34,7 +31,7 @@ export function isRetryableStatus(status: number): boolean {
 
 /** Whether an error of the connection is worth another attempt. */
 export function isRetryableError(error: Error): boolean {
-  return RETRYABLE_CODES.has(codeOf(error));
+  return RETRYABLE_CODES.has(systemCode(error));
 }
 
 /**
@@ -55,19 +52,4 @@ export function retryAfterMs(value: string | undefined, nowMs: number): number |
   if (/^\s*\d+\s*$/.test(value)) return Number(value) * 1_000;
   const atMs = Date.parse(value);
   return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - nowMs);
-}
-
-/** The error for people, without the body of an answer, which can contain anything. */
-export function problemOfError(error: Error): string {
-  const [first] = error instanceof AggregateError ? (error.errors as readonly unknown[]) : [];
-  const own = error.message && connectionText(error, 'GATEWAY_OTEL__CA_FILE');
-  const text = own || (first instanceof Error ? first.message : '') || codeOf(error);
-  return shortProblem(text || 'the export failed');
-}
-
-export const shortProblem = (text: string): string => cut(text, PROBLEM_CHARS_MAX);
-
-function codeOf(error: Error): string {
-  const { code } = error as { readonly code?: unknown };
-  return typeof code === 'string' ? code : '';
 }

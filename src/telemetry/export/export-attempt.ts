@@ -3,7 +3,7 @@
  * between, so that the thread never occupies for long a processor that a worker needs. Owns the request until it has
  * ended.
  */
-import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
+import type { ClientRequest, IncomingHttpHeaders, IncomingMessage, RequestOptions } from 'node:http';
 import type { Writable } from 'node:stream';
 import { createGzip, type Gzip } from 'node:zlib';
 import type { ExportBody, SendPace } from './export-body.ts';
@@ -14,7 +14,7 @@ const ANSWER_BYTES_MAX = 4_194_304;
 const GZIP_SHARE = 8;
 
 export type AttemptOutcome =
-  | { readonly status: number; readonly answer: Uint8Array; readonly retryAfter: string | undefined }
+  | { readonly status: number; readonly answer: Uint8Array; readonly fields: IncomingHttpHeaders }
   | { readonly error: Error };
 
 export interface AttemptOptions {
@@ -106,16 +106,16 @@ export class ExportAttempt {
     const chunks: Buffer[] = [];
     let bytes = 0;
     const status = response.statusCode ?? 0;
-    const retryAfter = response.headers['retry-after'];
+    const fields = response.headers;
     response.on('data', (chunk: Buffer) => {
       bytes += chunk.length;
       if (bytes > ANSWER_BYTES_MAX)
         this.cancel(`the collector answers with more than ${ANSWER_BYTES_MAX} bytes`);
       else chunks.push(chunk);
     });
-    response.on('end', () => this.#end({ status, answer: Buffer.concat(chunks), retryAfter }));
+    response.on('end', () => this.#end({ status, answer: Buffer.concat(chunks), fields }));
     // Without the body, the status decides.
-    response.on('error', () => this.#end({ status, answer: new Uint8Array(), retryAfter }));
+    response.on('error', () => this.#end({ status, answer: new Uint8Array(), fields }));
   }
 
   #end(outcome: AttemptOutcome): void {

@@ -10,7 +10,7 @@ import { readProxyHeader } from '../../../src/http/heads/proxy-header.ts';
 import { readDescription } from '../../../src/management/import/openapi-document.ts';
 import { importTree } from '../../../src/management/import/openapi-tree.ts';
 import { retryAfterMs } from '../../../src/telemetry/export/export-answers.ts';
-import { partialSuccess } from '../../../src/telemetry/otlp/partial-success.ts';
+import { partialSuccess } from '../../../src/telemetry/otlp/collector-answer.ts';
 import { readCertificate } from '../../../src/x509/certificate.ts';
 import { DerReader } from '../../../src/x509/der.ts';
 import { distinguishedName } from '../../../src/x509/distinguished-name.ts';

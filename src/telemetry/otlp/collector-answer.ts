@@ -1,10 +1,12 @@
 /**
- * Reads the answer of a collector to an accepted export, in protocol buffers
- * (https://protobuf.dev/programming-guides/encoding/): ExportTraceServiceResponse, 1.x; the answers for metrics and
- * logs have the same fields. Unknown fields are skipped; of repeated fields the last one applies. Pure.
+ * Reads the answer of a collector to an export, in protocol buffers
+ * (https://protobuf.dev/programming-guides/encoding/): ExportTraceServiceResponse, 1.x, where it accepted the export,
+ * and google.rpc.Status where it did not (OTLP 1.x, "OTLP/HTTP Response"); the answers for metrics and logs have the
+ * same fields. Unknown fields are skipped; of repeated fields the last one applies. Pure.
  */
 
 const PARTIAL_SUCCESS = 1;
+const STATUS_MESSAGE = 2;
 const FIELD = { rejected: 1, message: 2 } as const;
 const VARINT_BYTES_MAX = 10;
 const WireType = { varint: 0, fixed64: 1, delimited: 2, fixed32: 5 } as const;
@@ -24,8 +26,17 @@ export function partialSuccess(answer: Uint8Array): PartialSuccess {
   const [rejected, message] = [fields?.get(FIELD.rejected), fields?.get(FIELD.message)];
   return {
     rejected: typeof rejected === 'number' && rejected < NEGATIVE ? rejected : 0,
-    message: message instanceof Uint8Array ? Buffer.from(message).toString('utf8') : '',
+    message: textOf(message),
   };
+}
+
+/** `message` of a google.rpc.Status; '' for anything else. */
+export function statusMessage(answer: Uint8Array): string {
+  return textOf(fieldsOf(answer)?.get(STATUS_MESSAGE));
+}
+
+function textOf(value: number | Uint8Array | undefined): string {
+  return value instanceof Uint8Array ? Buffer.from(value).toString('utf8') : '';
 }
 
 interface Reader {
