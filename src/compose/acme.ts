@@ -1,6 +1,5 @@
 /** Wires certificates by ACME. When the settings name no directory, nothing of it is loaded. */
 import { readFileSync } from 'node:fs';
-import { X509Certificate } from 'node:crypto';
 import { PeerQuestions } from '../control/cluster/peer-questions.ts';
 import type { Cluster } from '../control/cluster/cluster.ts';
 import type { Supervisor } from '../control/workers/supervisor.ts';
@@ -17,6 +16,7 @@ import type { CertificateFacts } from '../proxy/downstream/tls/tls-certificate.t
 import type { App } from '../model/resources.ts';
 import type { OrderedChange } from '../proxy/downstream/tls/ordered-certificates.ts';
 import type { Settings } from '../settings/settings.ts';
+import { isCertificateText } from '../x509/certificate.ts';
 import { namesOf, type CertificateWatches } from './listener-certificates.ts';
 import type { Parts } from './parts.ts';
 import { startError, StartError } from './start-error.ts';
@@ -183,14 +183,6 @@ function readCa(file: string | undefined): string | undefined {
   } catch (error) {
     throw startError(what, error);
   }
-  if (!isCertificate(text)) throw new StartError(`${what}: expected certificates in PEM`);
+  if (!isCertificateText(text)) throw new StartError(`${what}: expected certificates in PEM`);
   return text;
-}
-
-function isCertificate(text: string): boolean {
-  try {
-    return new X509Certificate(text).raw.length > 0;
-  } catch {
-    return false;
-  }
 }

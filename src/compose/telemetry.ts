@@ -3,8 +3,10 @@
  * the attributes of this gateway and the files that connections need.
  */
 import { readFileSync } from 'node:fs';
+import { createSecureContext } from 'node:tls';
 import { TraceExport } from '../control/reporting/trace-export.ts';
 import { systemClock } from '../lib/clock.ts';
+import { messageOf, tlsWords } from '../lib/error-message.ts';
 import { createLogger, gapLine, type Logger } from '../observe/log.ts';
 import { standardOutput, type LogOutput } from '../observe/log-output.ts';
 import type { OtelConnection, OtelSettings } from '../settings/settings-types.ts';
@@ -12,7 +14,8 @@ import type { Settings } from '../settings/settings.ts';
 import type { ConnectionStart } from '../telemetry/export/export-messages.ts';
 import { createLogRing, createLogTap } from '../telemetry/logs/log-tap.ts';
 import type { BatchRing } from '../telemetry/ring/batch-ring.ts';
-import { startError } from './start-error.ts';
+import { isCertificateText } from '../x509/certificate.ts';
+import { startError, StartError } from './start-error.ts';
 
 export interface Logging {
   readonly log: Logger;
@@ -53,7 +56,7 @@ export interface TraceExportParts {
   readonly url: URL;
 }
 
-/** undefined when nothing is exported. @throws StartError for a file that cannot be read */
+/** undefined when nothing is exported. @throws StartError for a file that cannot be read or used */
 export function createTraceExport(parts: TraceExportParts): TraceExport | undefined {
   const { otel, version, workers, nodeName, logging, url } = parts;
   if (otel === undefined) return undefined;
@@ -91,12 +94,30 @@ function connectionOf(
   { caFile, certFile, keyFile, ...rest }: OtelConnection,
 ): ConnectionStart {
   const named = (name: string): string => `GATEWAY_OTEL__${name}, or GATEWAY_OTEL__${signal}_${name},`;
-  return {
-    ...rest,
-    ca: contentOf(named('CA_FILE'), caFile),
-    cert: contentOf(named('CLIENT_CERT_FILE'), certFile),
-    key: contentOf(named('CLIENT_KEY_FILE'), keyFile),
-  };
+  const ca = contentOf(named('CA_FILE'), caFile);
+  const cert = contentOf(named('CLIENT_CERT_FILE'), certFile);
+  const key = contentOf(named('CLIENT_KEY_FILE'), keyFile);
+  if (ca !== undefined && !isCertificateText(ca)) {
+    throw new StartError(
+      `Cannot use ${named('CA_FILE')} ${JSON.stringify(caFile)}: expected certificates in PEM`,
+    );
+  }
+  requireUsable(`Cannot use ${named('CLIENT_CERT_FILE')} ${JSON.stringify(certFile)}`, { cert });
+  requireUsable(`Cannot use ${named('CLIENT_KEY_FILE')} ${JSON.stringify(keyFile)}`, { cert, key });
+  return { ...rest, ca, cert, key };
+}
+
+/** @throws StartError for a certificate or key that OpenSSL refuses */
+function requireUsable(
+  what: string,
+  pair: Pick<ConnectionStart, 'cert'> & Partial<Pick<ConnectionStart, 'key'>>,
+): void {
+  if (pair.cert === undefined) return;
+  try {
+    createSecureContext(pair);
+  } catch (error) {
+    throw new StartError(`${what}: ${tlsWords(messageOf(error))}`, error);
+  }
 }
 
 function contentOf(setting: string, path: string | undefined): string | undefined {

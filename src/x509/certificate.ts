@@ -209,3 +209,12 @@ function namesOf(list: DerReader): AlternativeNames {
   }
   return { uris, dns, emails };
 }
+
+/** Whether the text of a file has a certificate in PEM, as files of authorities must. */
+export function isCertificateText(text: string): boolean {
+  try {
+    return new X509Certificate(text).raw.length > 0;
+  } catch {
+    return false;
+  }
+}

@@ -12,6 +12,7 @@ import { runToEnd, startGateway, type TestGateway } from '../../support/gateway.
 import { callPlain, expectData } from '../../support/management.ts';
 
 /** Each test starts the program, some of them twice. */
+const TLS = join(import.meta.dirname, '../../support/tls');
 const SLOW = { timeout: 60_000 } as const;
 
 let folder: string;
@@ -363,6 +364,39 @@ describe('TLS files that cannot be used end the start with one plain message', S
     } finally {
       rmSync(own, { recursive: true, force: true });
     }
+  });
+
+  const file = (name: string): string => join(TLS, `${name}.pem`);
+  it.each([
+    [
+      'authorities of a collector that are not there',
+      { CA_FILE: file('ca-none') },
+      /^Cannot read GATEWAY_OTEL__CA_FILE, or GATEWAY_OTEL__TRACES_CA_FILE, ".*": it does not exist/,
+    ],
+    [
+      'authorities of a collector that are no certificates',
+      { CA_FILE: file('other-key') },
+      /^Cannot use GATEWAY_OTEL__CA_FILE, or GATEWAY_OTEL__TRACES_CA_FILE, ".*": expected certificates in PEM/,
+    ],
+    [
+      'a certificate for a collector that is not one',
+      { CLIENT_CERT_FILE: file('other-key'), CLIENT_KEY_FILE: file('other-key') },
+      /^Cannot use GATEWAY_OTEL__CLIENT_CERT_FILE, .*: it is not in PEM/,
+    ],
+    [
+      'a certificate for a collector with the key of another',
+      { CLIENT_CERT_FILE: file('other'), CLIENT_KEY_FILE: file('backend-key') },
+      /^Cannot use GATEWAY_OTEL__CLIENT_KEY_FILE, .*: certificate and key do not belong together/,
+    ],
+  ])('%s', async (_what, files, message) => {
+    const named = Object.entries(files).map(([name, path]) => [`GATEWAY_OTEL__${name}`, path]);
+    const [line, ...more] = await failedStart({
+      GATEWAY_ADMIN_TOKEN: 'a-token-for-this-test',
+      GATEWAY_OTEL__ENDPOINT: 'https://127.0.0.1:1',
+      ...Object.fromEntries(named),
+    });
+    expect(line).toMatch(message);
+    expect(more).toEqual([]);
   });
 });
 
