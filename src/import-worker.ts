@@ -3,8 +3,11 @@
  * memory, it costs this thread, which the main thread ends when that is too much (control/trial/import-thread.ts).
  */
 import { parentPort, workerData } from 'node:worker_threads';
+import { requireVersion } from './control/workers/program-version.ts';
 import { convert } from './management/import/conversion.ts';
-import type { ConversionJob } from './management/import/conversion-job.ts';
+import type { ConversionStart } from './management/import/conversion-job.ts';
 
 if (parentPort === null) throw new Error('import-worker.ts runs as a worker thread only');
-parentPort.postMessage(convert(workerData as ConversionJob));
+const { job, version } = workerData as ConversionStart;
+requireVersion(import.meta.url, version);
+parentPort.postMessage(convert(job));

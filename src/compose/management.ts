@@ -249,28 +249,21 @@ function inThreads(
 ): { readonly trials: ConfigTrials; readonly convertDescription: Convert } {
   return {
     trials: configTrials(parts, supervisor, trialUrl),
-    convertDescription: importThreads(importUrl),
+    convertDescription: importThreads({ url: importUrl, version: parts.version, log: parts.log }),
   };
 }
 
 /** Trials of configurations that are not in force run in a thread of their own. */
 function configTrials(
-  { settings, version, state, limitMemory, ownPorts }: Parts,
+  { settings, version, state, limitMemory, ownPorts, log }: Parts,
   supervisor: Supervisor,
   url: URL,
 ): ConfigTrials {
   const { viaName = 'headgate-trial' } = settings.proxy;
   const isSecure = servesTls(settings);
   const owner = TRIAL_THREAD_OWNER;
-  const trials = new TrialThreads(url, {
-    version,
-    settings,
-    limitMemory,
-    ownPorts,
-    viaName,
-    isSecure,
-    owner,
-  });
+  const start = { version, settings, limitMemory, ownPorts, viaName, isSecure, owner };
+  const trials = new TrialThreads(url, start, log);
   const trafficRecords = (): Promise<string[]> => supervisor.questions.trafficRecords();
   return {
     replayTraffic: (change) => replayTraffic(change, { state, trials, trafficRecords }),

@@ -37,7 +37,7 @@ export class ProgramWatch {
   problems(): FoundProblem[] {
     this.#look();
     if (this.#problem === undefined) return [];
-    const detail = `${this.#problem}. Workers that die are not replaced, and replays and imports may fail: restart it to finish the upgrade`;
+    const detail = `${this.#problem}. Workers that die are not replaced, and replays and imports fail: restart it to finish the upgrade`;
     return [found('warning', 'files_replaced', detail, { kind: 'workers' })];
   }
 

@@ -3,26 +3,34 @@
  * document can block the main thread.
  */
 import { Worker } from 'node:worker_threads';
+import { systemCode } from '../../lib/error-message.ts';
 import { withTimeout } from '../../lib/with-timeout.ts';
-import type { Converted, Convert, NotConverted } from '../../management/import/conversion-job.ts';
+import type {
+  ConversionStart,
+  Converted,
+  Convert,
+  NotConverted,
+} from '../../management/import/conversion-job.ts';
+import { threadFailure, type ThreadProgram } from './thread-failure.ts';
 
 const CONVERSION_MS_MAX = 15_000;
 const MEBIBYTES_MAX = 512;
+const THREAD = 'import';
 const TERMINATION_PATIENCE_MS = 2_000;
 
-/** @param url program of the thread @param timeMs time after which the thread is ended */
-export function importThreads(url: URL, timeMs = CONVERSION_MS_MAX): Convert {
+/** @param timeMs time after which the thread is ended */
+export function importThreads(program: ThreadProgram, timeMs = CONVERSION_MS_MAX): Convert {
   return async (job) => {
-    const worker = new Worker(url, {
-      workerData: job,
-      name: 'import',
+    const worker = new Worker(program.url, {
+      workerData: { job, version: program.version } satisfies ConversionStart,
+      name: THREAD,
       // It needs no secrets.
       env: {},
       resourceLimits: { maxOldGenerationSizeMb: MEBIBYTES_MAX },
     });
     const { promise, resolve } = Promise.withResolvers<Converted | NotConverted>();
     worker.once('message', resolve);
-    worker.once('error', (error) => resolve(notConverted(reasonOf(error))));
+    worker.once('error', (error) => resolve(notConverted(reasonOf(error, program))));
     worker.once('exit', () => resolve(notConverted('cannot be converted')));
     try {
       return (await withTimeout(timeMs, promise)) ?? notConverted(`takes longer than ${timeMs / 1000} s`);
@@ -32,12 +40,12 @@ export function importThreads(url: URL, timeMs = CONVERSION_MS_MAX): Convert {
   };
 }
 
-function reasonOf(error: unknown): string {
-  const { code } = error as { readonly code?: unknown };
-  return code === 'ERR_WORKER_OUT_OF_MEMORY' ? `takes more than ${MEBIBYTES_MAX} MiB` : 'cannot be converted';
+function reasonOf(error: unknown, program: ThreadProgram): string {
+  if (systemCode(error) === 'ERR_WORKER_OUT_OF_MEMORY') return `takes more than ${MEBIBYTES_MAX} MiB`;
+  return `cannot be converted, because ${threadFailure(error, THREAD, program)}`;
 }
 
 const notConverted = (problem: string): NotConverted => ({
   field: 'document',
-  problem: `${problem}: use \`headgate import openapi\`, which converts it outside of the gateway`,
+  problem: `${problem}. Use \`headgate import openapi\`, which converts it outside of the gateway`,
 });

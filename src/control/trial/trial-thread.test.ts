@@ -5,13 +5,17 @@ import { readSettings } from '../../settings/settings.ts';
 import type { TrialQuestion } from '../../explain/replay/replay-messages.ts';
 import { TrialThreads } from './trial-thread.ts';
 
+/** Errors that were logged. */
+const logged: unknown[] = [];
+const log = { error: (...line: unknown[]) => void logged.push(line) };
+
 /** A program that answers each question, after it has done `what`. */
 function threads(what: string): TrialThreads {
   const source = `import { parentPort } from 'node:worker_threads';
 parentPort.on('message', () => { ${what}; parentPort.postMessage({ type: 'failed', message: 'asked' }); });`;
   const settings = readSettings({});
   if (!('settings' in settings)) throw new Error(settings.errors.join());
-  return new TrialThreads(new URL(`data:text/javascript,${encodeURIComponent(source)}`), {
+  const start = {
     version: '0.0.0',
     settings: settings.settings,
     limitMemory: createLimitMemory(),
@@ -19,7 +23,8 @@ parentPort.on('message', () => { ${what}; parentPort.postMessage({ type: 'failed
     viaName: 'headgate-test',
     isSecure: false,
     owner: 0x7ffe,
-  });
+  };
+  return new TrialThreads(new URL(`data:text/javascript,${encodeURIComponent(source)}`), start, log);
 }
 
 const QUESTION = { type: 'explain', config: {}, input: {} } as unknown as TrialQuestion;
@@ -47,6 +52,17 @@ describe('a trial', () => {
     const trials = threads('process.exit(1)');
     for (const _ of [1, 2])
       expect(await trials.run(LONG_MS, async (ask) => [await ask(QUESTION)])).toEqual([undefined]);
+  });
+
+  it('that fails by an error says why, and the error is logged', async () => {
+    const trials = threads('throw new TypeError("no such thing")');
+    const [answer, next] =
+      (await trials.run(LONG_MS, async (ask) => [await ask(QUESTION), await ask(QUESTION)])) ?? [];
+    expect(answer).toEqual({ type: 'failed', message: 'no such thing' });
+    expect(next).toEqual(answer);
+    expect(logged).toEqual([
+      [{ err: expect.any(TypeError), thread: 'trial' }, 'a thread for a task has failed'],
+    ]);
   });
 
   it('is refused while several others wait, but not for ever', async () => {

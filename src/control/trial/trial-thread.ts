@@ -9,6 +9,7 @@ import type { TrialAnswer, TrialQuestion } from '../../explain/replay/replay-mes
 import { releaseThread } from '../../limits/local/local-store.ts';
 import type { LimitMemory } from '../../limits/local/memory.ts';
 import type { Settings } from '../../settings/settings.ts';
+import { threadFailure, type ThreadProgram } from './thread-failure.ts';
 
 /** Start data of the thread. */
 export interface TrialStart {
@@ -27,6 +28,7 @@ export interface TrialStart {
 
 /** Limit of tasks that wait. */
 const WAITING_MAX = 4;
+const THREAD = 'trial';
 
 export const TRIALS_BUSY = 'the gateway is busy with other plans';
 
@@ -34,13 +36,14 @@ export const TRIALS_BUSY = 'the gateway is busy with other plans';
 export type AskTrial = (question: TrialQuestion) => Promise<TrialAnswer | undefined>;
 
 export class TrialThreads {
-  readonly #url: URL;
+  readonly #program: ThreadProgram;
   readonly #start: TrialStart;
   #last: Promise<unknown> = Promise.resolve();
   #pending = 0;
 
-  constructor(url: URL, start: TrialStart) {
-    this.#url = url;
+  /** @param log gets errors of the thread */
+  constructor(url: URL, start: TrialStart, log: ThreadProgram['log']) {
+    this.#program = { url, version: start.version, log };
     this.#start = start;
   }
 
@@ -62,11 +65,12 @@ export class TrialThreads {
   }
 
   async #runNow<T>(timeMs: number, task: (ask: AskTrial) => Promise<T>): Promise<T> {
-    const worker = new Worker(this.#url, { workerData: this.#start, name: 'trial' });
-    const ended = Promise.withResolvers<undefined>();
+    const worker = new Worker(this.#program.url, { workerData: this.#start, name: THREAD });
+    const ended = Promise.withResolvers<TrialAnswer | undefined>();
     worker.once('exit', () => ended.resolve(undefined));
-    // `exit` follows.
-    worker.on('error', () => undefined);
+    worker.on('error', (error) =>
+      ended.resolve({ type: 'failed', message: threadFailure(error, THREAD, this.#program) }),
+    );
     const timer = setTimeout(() => void worker.terminate(), timeMs);
     try {
       return await task((question) => {

@@ -11,14 +11,21 @@ export function programVersion(program: string): string {
 }
 
 /**
- * For the programs of threads.
+ * Why no thread of the running version can start from the files; undefined if they are of this version.
  * @param running version of the main thread
+ * @throws Error if the files cannot be read
+ */
+export function versionProblem(program: string, running: string): string | undefined {
+  const found = programVersion(program);
+  if (found === running) return undefined;
+  return `this gateway has version ${running}, but its files have version ${found}: restart it to finish the upgrade`;
+}
+
+/**
+ * For the programs of threads.
  * @throws Error if the files are of another version
  */
 export function requireVersion(program: string, running: string): void {
-  const found = programVersion(program);
-  if (found === running) return;
-  throw new Error(
-    `this gateway has version ${running}, but its files have version ${found}: restart it to finish the upgrade`,
-  );
+  const problem = versionProblem(program, running);
+  if (problem !== undefined) throw new Error(problem);
 }

@@ -21,6 +21,13 @@ export interface ConversionJob {
   readonly known: Readonly<Record<string, unknown>> | undefined;
 }
 
+/** Start data of the thread. */
+export interface ConversionStart {
+  readonly job: ConversionJob;
+  /** Of the main thread. */
+  readonly version: string;
+}
+
 export interface Converted {
   readonly config: object;
   readonly operations: number;

@@ -34,7 +34,7 @@ it('ends a conversion that takes too long, and answers others meanwhile', { time
   expect(refused.status).toBe(422);
   expect(refused.body.errors[0]).toMatchObject({
     pointer: '/document',
-    detail: expect.stringMatching(/^takes longer than 15 s: use `headgate import openapi`/),
+    detail: expect.stringMatching(/^takes longer than 15 s\. Use `headgate import openapi`/),
   });
   expect(Math.max(...waits)).toBeLessThan(5_000);
   expect(waits.length).toBeGreaterThan(20);

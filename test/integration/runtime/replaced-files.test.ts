@@ -165,6 +165,46 @@ it(
   },
 );
 
+it.each(['are all of another version', 'have gone, but the manifest'])(
+  'replays, searches of the history and imports say what to do when the files %s',
+  { timeout: 90_000 },
+  async (what) => {
+    const { main, manifest, packages } = installed();
+    const origin = await startOrigin();
+    closers.push(() => origin.close());
+    const gateway = await startGateway({ command: [process.execPath, main], env: { GATEWAY_WORKERS: '1' } });
+    closers.push(() => gateway.kill());
+    await createService(gateway, 'a', origin.port);
+    await gateway.must('PATCH', '/apps/a', { description: 'changed' });
+    expect((await request(gateway, '/a/v1/x')).status).toBe(200);
+
+    const before = readFileSync(manifest, 'utf8');
+    writeFileSync(manifest, before.replace(/"version": "[^"]+"/, '"version": "99.0.0"'));
+    const program = dirname(main);
+    if (what.startsWith('have gone')) {
+      for (const name of readdirSync(program)) rmSync(join(program, name), { recursive: true });
+      rmSync(packages, { recursive: true });
+    }
+
+    const why = expect.stringMatching(
+      /this gateway has version \S+, but its files have version 99\.0\.0: restart it to finish the upgrade/,
+    );
+    const config = { apps: { a: { gateway_path: '/b' } } };
+    const plan = await gateway.must('POST', '/config/plan', { config, max_deletes: 100 });
+    expect(plan).toMatchObject({ traffic: { problem: why } });
+    const bisect = await gateway.api('POST', '/config/bisect', {
+      request: { method: 'GET', url: '/a/v1/x' },
+    });
+    expect(bisect.status).toBeGreaterThanOrEqual(400);
+    expect(bisect.body).toMatchObject({ detail: why });
+    const document = { openapi: '3.1.0', info: { title: 'x', version: '1' }, paths: {} };
+    const imported = await gateway.api('POST', '/import/openapi', { app: 'b', document });
+    expect(JSON.stringify(imported.body)).toEqual(why);
+    // The upgrade is no defect, and is reported as a problem.
+    expect(gateway.logs().filter(({ level }) => level === 'error')).toEqual([]);
+  },
+);
+
 it.skipIf(MAIN.endsWith('.ts'))(
   'what is first needed after an upgrade is loaded from the files of before: for a key set, and for ACME',
   { timeout: 120_000 },
