@@ -11,6 +11,8 @@ describe('field=value', () => {
     ['name=10', { name: '10' }],
     ['name=null', { name: 'null' }],
     ['description=null', { description: null }],
+    ['policy.auth.jwt.secret=null', { default_policy: { auth: { jwt: { secret: null } } } }],
+    ['labels.team=null', { labels: { team: null } }],
     ['description=a=b', { description: 'a=b' }],
     ['description=', { description: '' }],
     ['allow_encoded_slashes=true', { allow_encoded_slashes: true }],

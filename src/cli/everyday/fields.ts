@@ -52,13 +52,16 @@ function assign(fields: Fields, path: readonly string[], text: string, schema: J
     const isLast = index === path.length - 1 || holdsScalars(at);
     // The keys of a map, such as labels, may have dots.
     const key: string = isLast ? rest : name;
+    const isRequired = variantsOf(at).some(({ required }) => required?.includes(key));
     at = memberOf(at, key);
     if (!isLast) {
       target = objectAt(target, key, path);
       continue;
     }
     if (Object.hasOwn(target, key)) throw new CliError(`${printable(path.join('.'))} is given twice`);
-    target[key] = typed(text, at);
+    // In a merge patch, null restores the default. A text that must be there cannot be cleared.
+    const isCleared = text === 'null' && !(isRequired && isText(at));
+    target[key] = isCleared ? null : typed(text, at);
     return;
   }
 }
@@ -102,8 +105,7 @@ function typed(text: string, schema: JsonSchema | undefined): unknown {
   const variants = variantsOf(schema);
   const allows = (...types: readonly JsonSchema['type'][]): boolean =>
     variants.some(({ type }) => types.includes(type));
-  // In a merge patch, null restores the default. A field that only accepts texts keeps the text.
-  if (text === 'null') return variants.length === 1 && allows('string') ? text : null;
+  if (text === 'null' && !isText(schema)) return null;
   if (allows('boolean') && /^(?:true|false)$/.test(text)) return text === 'true';
   if (allows('integer', 'number') && /^-?(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?$/.test(text)) return Number(text);
   if (allows('object') && text.startsWith('{')) return json(text);
@@ -111,6 +113,12 @@ function typed(text: string, schema: JsonSchema | undefined): unknown {
   if (list === undefined) return text;
   if (text.startsWith('[')) return json(text);
   return text === '' ? [] : text.split(',').map((item) => typed(item.trim(), list.items));
+}
+
+/** Whether a field only accepts texts. */
+function isText(schema: JsonSchema | undefined): boolean {
+  const [first, ...others] = variantsOf(schema);
+  return first?.type === 'string' && others.length === 0;
 }
 
 function json(text: string): unknown {
