@@ -38,7 +38,9 @@ const rings = { traces: ringExporter('traces'), logs: ringExporter('logs') };
 const metrics = new MetricExporter({ ...start, collector: collectors.metrics, origin });
 
 function collectorOf(signal: Signal): Collector {
-  return new Collector(signal, urls[signal] ?? 'http://localhost', connections[signal]);
+  return new Collector(signal, urls[signal] ?? 'http://localhost', connections[signal], (warning) =>
+    send({ type: 'warning', signal, warning }),
+  );
 }
 
 function ringExporter(signal: RingSignal): RingExporter {

@@ -198,6 +198,10 @@ export class TraceExport {
     if (message.type === 'ring_done') {
       return (message.signal === 'traces' ? this.#spans : this.#logs).remove(message.id);
     }
+    if (message.type === 'warning') {
+      const { signal, warning } = message;
+      return this.#options.log.warn({ signal, warning }, 'the collector accepts telemetry, but warns');
+    }
     const before = this.problem;
     this.#current = message.signals;
     this.#threadProblem = '';

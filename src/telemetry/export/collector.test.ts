@@ -56,7 +56,11 @@ async function listen(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-function collectorOf(url: string, extra: Partial<ConnectionStart> = {}): Collector {
+function collectorOf(
+  url: string,
+  extra: Partial<ConnectionStart> = {},
+  onWarning?: (warning: string) => void,
+): Collector {
   const plain = {
     headers: {},
     timeoutMs: 5_000,
@@ -65,7 +69,7 @@ function collectorOf(url: string, extra: Partial<ConnectionStart> = {}): Collect
     cert: undefined,
     key: undefined,
   };
-  const collector = new Collector('traces', url, { ...plain, ...extra } as ConnectionStart);
+  const collector = new Collector('traces', url, { ...plain, ...extra } as ConnectionStart, onWarning);
   closers.push(() => collector.close());
   return collector;
 }
@@ -143,6 +147,18 @@ describe('a collector', () => {
     const { url } = await serve((response) => void response.writeHead(200).end(answer.bytes));
     const problem = 'the collector refused some spans: too old';
     expect(await collectorOf(url).export(BODY)).toEqual({ failed: 4, problem });
+  });
+
+  it('that takes all of it and warns is heard, but not at each export', async () => {
+    const answer = new ProtobufWriter();
+    const start = answer.begin(1);
+    answer.string(2, 'this endpoint goes away in May');
+    answer.end(start);
+    const { url } = await serve((response) => void response.writeHead(200).end(answer.bytes));
+    const warnings: string[] = [];
+    const collector = collectorOf(url, {}, (warning) => void warnings.push(warning));
+    for (const _ of [1, 2]) expect(await collector.export(SHORT)).toEqual(NOTHING_FAILED);
+    expect(warnings).toEqual(['this endpoint goes away in May']);
   });
 
   it('that answers before it has read everything: its answer counts, and it gets a new connection', async () => {

@@ -15,6 +15,8 @@ import { ExportAttempt, type AttemptOptions, type AttemptOutcome } from './expor
 import { CALM, type ExportBody, type SendPace } from './export-body.ts';
 import type { ConnectionStart, ExportFailure, Signal } from './export-messages.ts';
 
+/** Interval between two warnings of a collector that are passed on. */
+const WARNING_GAP_MS = 3_600_000;
 /** What the signals consist of, for messages. */
 const ITEMS = { traces: 'spans', metrics: 'points of metrics', logs: 'log records' } as const;
 
@@ -39,10 +41,21 @@ export class Collector {
   readonly #how: Pick<AttemptOptions, 'request' | 'options' | 'isCompressed'>;
   readonly #random = new FastRandom();
   readonly #closed = new AbortController();
+  readonly #onWarning: (warning: string) => void;
+  #nextWarningMs = 0;
   #lastFailure: ExportFailure | undefined;
 
-  /** @param url the complete URL */
-  constructor(signal: Signal, url: string, connection: ConnectionStart) {
+  /**
+   * @param url the complete URL
+   * @param onWarning receives what the collector has to say about an export that it accepts: at most once an hour
+   */
+  constructor(
+    signal: Signal,
+    url: string,
+    connection: ConnectionStart,
+    onWarning: (warning: string) => void = () => undefined,
+  ) {
+    this.#onWarning = onWarning;
     const { headers, timeoutMs, compression, ca, cert, key } = connection;
     this.#signal = signal;
     this.#url = url;
@@ -127,11 +140,22 @@ export class Collector {
       return isRetryableStatus(status) ? { ...failed, retry: { afterMs } } : failed;
     }
     const { rejected, message } = partialSuccess(answer);
-    if (rejected === 0) return { failed: 0, problem: '' };
+    if (rejected === 0) {
+      this.#warn(message);
+      return { failed: 0, problem: '' };
+    }
     return {
       failed: Math.min(items, rejected),
       problem: shortProblem(`the collector refused some ${ITEMS[this.#signal]}: ${message}`),
     };
+  }
+
+  /** OTLP 1.x, "Partial Success": a message without rejected items is a warning. */
+  #warn(message: string): void {
+    const nowMs = systemClock.monotonicMs();
+    if (message === '' || nowMs < this.#nextWarningMs) return;
+    this.#nextWarningMs = nowMs + WARNING_GAP_MS;
+    this.#onWarning(shortProblem(message));
   }
 
   /** Resolves with false when `close` ended the wait. */

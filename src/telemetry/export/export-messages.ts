@@ -49,6 +49,8 @@ export type ToExporter =
 
 export type FromExporter =
   | ExportState
+  /** What the collector has to say about exports that it accepts. */
+  | { readonly type: 'warning'; readonly signal: Signal; readonly warning: string }
   /** The ring of an ended worker is empty. */
   | { readonly type: 'ring_done'; readonly signal: RingSignal; readonly id: number };
 

@@ -563,8 +563,14 @@ describe('a collector', () => {
       expect(failedAtMs).toBeGreaterThanOrEqual(failedFromMs);
       expect(failedAtMs).toBeLessThanOrEqual(Date.now());
       expect(failing.metrics).toMatchObject({ state: 'ok', failed: 0, last_failure: null });
-      fickle.behave(undefined);
+      // PartialSuccess without rejected spans, only with a message.
+      const warning = Buffer.concat([Buffer.from([0x0a, 0x06, 0x12, 0x04]), Buffer.from('soon')]);
+      fickle.behave((response) => void response.writeHead(200).end(warning));
       await request(gateway, '/shop/v1/x');
+      await until(() =>
+        gateway.logs().some((line) => line['signal'] === 'traces' && line['warning'] === 'soon'),
+      );
+      fickle.behave(undefined);
       const again = await until(async () => {
         const state = await stateOf(gateway);
         return state.traces.state === 'ok' && state;
