@@ -221,7 +221,7 @@ describe('a collector', () => {
     const { url } = await serve((response) => void response.end());
     expect(await collectorOf(url.replace('http:', 'https:')).export(SHORT)).toEqual({
       failed: 9,
-      problem: 'the server does not answer in TLS: does its URL begin with http://?',
+      problem: 'the server does not answer in TLS: should its URL begin with http://?',
     });
   });
 

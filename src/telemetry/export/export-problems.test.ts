@@ -50,11 +50,11 @@ describe('the problem', () => {
       { status: 400, body: 'Client sent an HTTP request to an HTTPS server.\n' },
       'its port has TLS, so the URL must begin with https://',
     ],
-    ['credentials', { status: 401 }, 'are GATEWAY_OTEL__HEADERS or the client certificate right?'],
+    ['credentials', { status: 401 }, 'check GATEWAY_OTEL__HEADERS and the client certificate'],
     [
       'what the collector says to operators',
       { status: 403, fields: PROTOBUF, body: statusOf('tenant is blocked') },
-      'tenant is blocked: are GATEWAY_OTEL__HEADERS or the client certificate right?',
+      'tenant is blocked: check GATEWAY_OTEL__HEADERS and the client certificate',
     ],
     [
       'a path',

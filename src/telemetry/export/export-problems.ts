@@ -63,7 +63,7 @@ function adviceFor(answered: Answered, { signal, url, isCompressed }: Asked): st
         : '';
     case 401:
     case 403:
-      return 'are GATEWAY_OTEL__HEADERS or the client certificate right?';
+      return 'check GATEWAY_OTEL__HEADERS and the client certificate';
     case 404:
     case 405:
       return `it accepts no ${signal} at this path. /v1/${signal} is added to GATEWAY_OTEL__ENDPOINT, and nothing to ${endpoint}`;
@@ -98,7 +98,7 @@ export function problemOfError(error: Error): string {
 
 const ADVICE = [
   [CERTIFICATE_REQUIRED, 'set GATEWAY_OTEL__CLIENT_CERT_FILE and GATEWAY_OTEL__CLIENT_KEY_FILE'],
-  [NOT_TLS, 'does its URL begin with http://?'],
+  [NOT_TLS, 'should its URL begin with http://?'],
 ] as const;
 
 export const shortProblem = (text: string): string => cut(text, PROBLEM_CHARS_MAX);
