@@ -221,7 +221,7 @@ describe('a collector', () => {
     const { url } = await serve((response) => void response.end());
     expect(await collectorOf(url.replace('http:', 'https:')).export(SHORT)).toEqual({
       failed: 9,
-      problem: 'the server does not answer in TLS: should its URL begin with http://?',
+      problem: 'the server does not answer in TLS: its URL may have to begin with http://',
     });
   });
 
@@ -231,7 +231,7 @@ describe('a collector', () => {
     closers.push(() => server.close());
     const { port } = server.address() as AddressInfo;
     const { problem } = await collectorOf(`http://127.0.0.1:${port}/v1/traces`).export(SHORT);
-    expect(problem).toContain('ports for gRPC (4317 in most cases)');
+    expect(problem).toContain('if its port is for gRPC');
   });
 
   it('that redirects has accepted nothing, and the problem says where it redirects to', async () => {

@@ -64,12 +64,17 @@ describe('the problem', () => {
     [
       'compression',
       { status: 415 },
-      'does it accept only compressed exports (GATEWAY_OTEL__COMPRESSION=gzip)?',
+      'it may accept only compressed exports (GATEWAY_OTEL__COMPRESSION=gzip)',
+    ],
+    [
+      'exports without a length',
+      { status: 411, isCompressed: true },
+      'it accepts only exports without compression (GATEWAY_OTEL__COMPRESSION=none)',
     ],
     [
       'no compression',
       { status: 415, isCompressed: true },
-      'does it accept only exports without compression (GATEWAY_OTEL__COMPRESSION=none)?',
+      'it may accept only exports without compression (GATEWAY_OTEL__COMPRESSION=none)',
     ],
     [
       'a page for browsers',
@@ -116,6 +121,6 @@ it('reports what several addresses of a name have answered', () => {
 it('says that a port is one for gRPC', () => {
   const error = Object.assign(new Error('Parse Error: Expected HTTP/'), { code: 'HPE_INVALID_CONSTANT' });
   expect(problemOfError(error)).toContain(
-    'ports for gRPC (4317 in most cases) take no OTLP over HTTP (4318)',
+    'if its port is for gRPC, such as 4317, take the one for OTLP over HTTP, such as 4318',
   );
 });

@@ -67,10 +67,15 @@ function adviceFor(answered: Answered, { signal, url, isCompressed }: Asked): st
     case 404:
     case 405:
       return `it accepts no ${signal} at this path. /v1/${signal} is added to GATEWAY_OTEL__ENDPOINT, and nothing to ${endpoint}`;
+    case 411:
+      // Only compressed exports are sent without their length.
+      return isCompressed
+        ? 'it accepts only exports without compression (GATEWAY_OTEL__COMPRESSION=none)'
+        : '';
     case 415:
       return isCompressed
-        ? 'does it accept only exports without compression (GATEWAY_OTEL__COMPRESSION=none)?'
-        : 'does it accept only compressed exports (GATEWAY_OTEL__COMPRESSION=gzip)?';
+        ? 'it may accept only exports without compression (GATEWAY_OTEL__COMPRESSION=none)'
+        : 'it may accept only compressed exports (GATEWAY_OTEL__COMPRESSION=gzip)';
     default:
       return '';
   }
@@ -87,7 +92,7 @@ function targetOf(location: string | undefined, url: string): string | undefined
 export function problemOfError(error: Error): string {
   const code = systemCode(error);
   if (code.startsWith('HPE_')) {
-    return 'the collector does not answer in HTTP/1.1: ports for gRPC (4317 in most cases) take no OTLP over HTTP (4318)';
+    return 'the collector does not answer in HTTP/1.1: if its port is for gRPC, such as 4317, take the one for OTLP over HTTP, such as 4318';
   }
   const [first] = error instanceof AggregateError ? (error.errors as readonly unknown[]) : [];
   const own = error.message && connectionText(error, 'GATEWAY_OTEL__CA_FILE');
@@ -98,7 +103,7 @@ export function problemOfError(error: Error): string {
 
 const ADVICE = [
   [CERTIFICATE_REQUIRED, 'set GATEWAY_OTEL__CLIENT_CERT_FILE and GATEWAY_OTEL__CLIENT_KEY_FILE'],
-  [NOT_TLS, 'should its URL begin with http://?'],
+  [NOT_TLS, 'its URL may have to begin with http://'],
 ] as const;
 
 export const shortProblem = (text: string): string => cut(text, PROBLEM_CHARS_MAX);
