@@ -121,11 +121,16 @@ describe('a body', () => {
 
 describe('a collector', () => {
   it.each([
-    ['does not want it', 400, {}],
-    ['has no time before the export is given up', 429, { 'Retry-After': '60' }],
-  ])('that %s is asked once', async (_what, status, headers) => {
+    ['does not want it', 400, {}, { problem: 'the collector answers 400' }],
+    [
+      'has no time before the export is given up',
+      429,
+      { 'Retry-After': '60' },
+      { problem: 'the collector answers 429: it asks to wait 60 s', waitMs: 60_000 },
+    ],
+  ])('that %s is asked once', async (_what, status, headers, told) => {
     const { url, got } = await serve((response) => void response.writeHead(status, headers).end('secret'));
-    const outcome = { failed: 9, problem: `the collector answers ${status}` };
+    const outcome = { failed: 9, ...told };
     expect(await collectorOf(url).export(BODY)).toEqual(outcome);
     expect(got).toHaveLength(1);
   });

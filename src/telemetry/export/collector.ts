@@ -25,6 +25,8 @@ export interface ExportOutcome {
   readonly failed: number;
   /** Why it did not accept them; '' when it accepted all. */
   readonly problem: string;
+  /** How long the collector asks to send nothing, where that is longer than an export may take. */
+  readonly waitMs?: number;
 }
 
 /** The result of an attempt. */
@@ -101,9 +103,11 @@ export class Collector {
       if (judged.retry === undefined) return { failed, problem };
       const pauseMs = retryPauseMs(retry, this.#random.next());
       const leftMs = deadlineMs - systemClock.monotonicMs();
-      if (pauseMs === undefined || leftMs <= 0) return { failed, problem };
-      const afterMs = judged.retry.afterMs ?? pauseMs;
-      if (afterMs > leftMs || !(await this.#sleep(afterMs))) return { failed, problem };
+      const { afterMs } = judged.retry;
+      const outcome = { failed, problem, ...(afterMs !== undefined && { waitMs: afterMs }) };
+      if (pauseMs === undefined || leftMs <= 0) return outcome;
+      const waitMs = afterMs ?? pauseMs;
+      if (waitMs > leftMs || !(await this.#sleep(waitMs))) return outcome;
     }
   }
 
@@ -135,9 +139,11 @@ export class Collector {
     const { status, answer, fields } = outcome;
     if (status < 200 || status >= 300 || isWebPage(outcome)) {
       const asked = { signal: this.#signal, url: this.#url, isCompressed: this.#how.isCompressed };
-      const failed = { failed: items, problem: problemOfStatus(outcome, asked) };
+      const problem = problemOfStatus(outcome, asked);
+      if (!isRetryableStatus(status)) return { failed: items, problem };
       const afterMs = retryAfterMs(fields['retry-after'], systemClock.nowMs());
-      return isRetryableStatus(status) ? { ...failed, retry: { afterMs } } : failed;
+      const wait = afterMs === undefined ? '' : `: it asks to wait ${Math.ceil(afterMs / 1_000)} s`;
+      return { failed: items, problem: shortProblem(problem + wait), retry: { afterMs } };
     }
     const { rejected, message } = partialSuccess(answer);
     if (rejected === 0) {

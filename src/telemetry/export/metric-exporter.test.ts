@@ -52,6 +52,21 @@ it('counts what a collector takes and refuses, and leaves out a reading that com
   connection.close();
 });
 
+it('leaves readings out for as long as the collector asks', async () => {
+  const { connection, exporter } = exporterWith();
+  collector.behave((response) => void response.writeHead(503, { 'Retry-After': '3600' }).end());
+  const before = collector.requests.length;
+  for (const nowMs of [2, 3]) {
+    exporter.add(TEXT, nowMs);
+    await exporter.finish();
+  }
+  expect(collector.requests.length - before).toBe(1);
+  const problem = 'the collector answers 503: it asks to wait 3600 s';
+  expect(exporter.state).toEqual({ exported: 0, failed: 1, problem });
+  collector.behave(undefined);
+  connection.close();
+});
+
 it('exports deltas: after an export that failed, the next one has all of it', async () => {
   collector.points.length = 0;
   const { connection, exporter } = exporterWith({ temporality: 'delta' });

@@ -1,13 +1,17 @@
 /**
- * Exports metrics, one reading at a time. A reading that arrives during an export is skipped, because the next one
- * includes it.
+ * Exports metrics, one reading at a time. A reading that arrives during an export, or while the collector asks to send
+ * nothing, is skipped, because the next one includes it.
  */
+import { systemClock } from '../../lib/clock.ts';
 import { MetricDeltas, type Temporality } from '../metrics/metric-deltas.ts';
 import { readFamilies } from '../metrics/metric-families.ts';
 import { metricRequests } from '../metrics/metric-requests.ts';
 import type { Collector } from './collector.ts';
 import { bodyOf } from './export-body.ts';
 import type { Origin } from './export-request.ts';
+
+/** Limit of the time for which nothing is exported because the collector asks for it. */
+const WAIT_MS_MAX = 300_000;
 
 export interface MetricExporterOptions {
   readonly collector: Pick<Collector, 'export'>;
@@ -30,6 +34,8 @@ export class MetricExporter {
   #exported = 0;
   #failed = 0;
   #problem = '';
+  /** The collector asked to send nothing until then. */
+  #notBeforeMs = 0;
 
   constructor(options: MetricExporterOptions) {
     const { temporality, startMs, isReplacement } = options;
@@ -45,6 +51,7 @@ export class MetricExporter {
 
   /** @param text of `GET /metrics`. @param nowMs when it was read, Unix milliseconds */
   add(text: string, nowMs: number): void {
+    if (systemClock.monotonicMs() < this.#notBeforeMs) return;
     this.#underWay ??= this.#export(text, nowMs).finally(() => (this.#underWay = undefined));
   }
 
@@ -64,10 +71,11 @@ export class MetricExporter {
     }
     let problems = '';
     for (const request of metricRequests(families, origin, { startMs, nowMs }, temporality)) {
-      const { failed, problem } = await collector.export(bodyOf(request.body, request.points));
+      const { failed, problem, waitMs = 0 } = await collector.export(bodyOf(request.body, request.points));
       this.#failed += failed;
       this.#exported += request.points - failed;
       problems ||= problem;
+      if (waitMs > 0) this.#notBeforeMs = systemClock.monotonicMs() + Math.min(WAIT_MS_MAX, waitMs);
       if (failed < request.points) this.#deltas.took(request.families, nowMs);
     }
     if (problems === '') this.#deltas.tookAll(nowMs);

@@ -101,6 +101,30 @@ it('asks a collector that has failed again, with nothing in it, until it takes e
   connection.close();
 });
 
+it('sends nothing for as long as the collector asks, and loses only what it had sent', async () => {
+  const { exporter, connection } = await start(500);
+  const waits: number[] = [];
+  let askedMs = 0;
+  collector.behave((response) => {
+    if (askedMs > 0) waits.push(performance.now() - askedMs);
+    else askedMs = performance.now();
+    const isFirst = waits.length === 0;
+    response.writeHead(isFirst ? 429 : 200, isFirst ? { 'Retry-After': '2' } : {}).end();
+  });
+  const ring = createBatchRing(RING_BYTES);
+  exporter.addRing(1, ring);
+  const writer = new BatchWriter(ring);
+  writer.push(batchOf(), 10);
+  await until(() => exporter.state.failed === 10);
+  expect(exporter.state.problem).toBe('the collector answers 429: it asks to wait 2 s');
+  writer.push(batchOf(), 10);
+  await until(() => exporter.state.exported === 10);
+  await exporter.finish();
+  expect(waits[0]).toBeGreaterThan(1_900);
+  expect(exporter.state).toMatchObject({ exported: 10, failed: 10, dropped: 0, problem: '' });
+  connection.close();
+});
+
 it('leaves what it sends in the ring until the collector has it, so that another thread can send it', async () => {
   const { exporter, connection } = await start(60_000);
   collector.behave(() => undefined);

@@ -24,6 +24,9 @@ const INTERVAL_MS = 1_000;
  */
 const PROBE_MS = 30_000;
 
+/** Limit of the time for which the exporter waits because the collector asks for it, unless a ring fills up. */
+const WAIT_MS_MAX = 300_000;
+
 export interface RingExporterOptions {
   readonly collector: Pick<Collector, 'export'>;
   readonly origin: Origin;
@@ -49,6 +52,8 @@ export class RingExporter {
   #failed = 0;
   #problem = '';
   #probeAtMs = Infinity;
+  /** How long the collector asked to send nothing, in its latest answer. */
+  #waitMs = 0;
   #isFinishing = false;
   /** Ends the pause between exports. */
   #wake: () => void = () => undefined;
@@ -107,7 +112,7 @@ export class RingExporter {
     let pauseMs = intervalMs;
     let lastMs = systemClock.monotonicMs();
     while (!this.#isFinishing) {
-      await this.#pause(pauseMs);
+      await this.#pause(Math.max(pauseMs, this.#waitMs));
       const nowMs = systemClock.monotonicMs();
       const bytes = await this.#exportFilling();
       const exportMs = systemClock.monotonicMs() - nowMs;
@@ -135,7 +140,9 @@ export class RingExporter {
     const bytes = body.begin(this.#readers(), REQUEST_BYTES_MAX);
     const { items } = body;
     if (items === 0 && systemClock.monotonicMs() < this.#probeAtMs) return 0;
-    const { failed, problem } = await this.#options.collector.export(body, () => this.#pace());
+    const outcome = await this.#options.collector.export(body, () => this.#pace());
+    const { failed, problem, waitMs = 0 } = outcome;
+    this.#waitMs = Math.min(WAIT_MS_MAX, waitMs);
     body.release();
     this.#failed += failed;
     this.#exported += items - failed;
