@@ -2,20 +2,17 @@
  * Wires the telemetry of the gateway: the log of the main thread, and the export of traces, metrics and logs, with
  * the attributes of this gateway and the files that connections need.
  */
-import { readFileSync } from 'node:fs';
-import { createSecureContext } from 'node:tls';
 import { TraceExport } from '../control/reporting/trace-export.ts';
 import { systemClock } from '../lib/clock.ts';
-import { messageOf, tlsWords } from '../lib/error-message.ts';
 import { createLogger, gapLine, type Logger } from '../observe/log.ts';
 import { standardOutput, type LogOutput } from '../observe/log-output.ts';
 import type { OtelConnection, OtelSettings } from '../settings/settings-types.ts';
 import type { Settings } from '../settings/settings.ts';
-import type { ConnectionStart } from '../telemetry/export/export-messages.ts';
+import { readConnectionFiles } from '../control/reporting/collector-files.ts';
+import type { ConnectionStart, Signal } from '../telemetry/export/export-messages.ts';
 import { createLogRing, createLogTap } from '../telemetry/logs/log-tap.ts';
 import type { BatchRing } from '../telemetry/ring/batch-ring.ts';
-import { isCertificateText } from '../x509/certificate.ts';
-import { startError, StartError } from './start-error.ts';
+import { StartError } from './start-error.ts';
 
 export interface Logging {
   readonly log: Logger;
@@ -72,9 +69,9 @@ export function createTraceExport(parts: TraceExportParts): TraceExport | undefi
       startMs: systemClock.nowMs(),
       temporality: otel.temporality,
       connections: {
-        traces: connectionOf('TRACES', otel.connections.traces),
-        metrics: connectionOf('METRICS', otel.connections.metrics),
-        logs: connectionOf('LOGS', otel.connections.logs),
+        traces: connectionOf('traces', otel.connections.traces),
+        metrics: connectionOf('metrics', otel.connections.metrics),
+        logs: connectionOf('logs', otel.connections.logs),
       },
       resource: {
         'service.name': otel.serviceName,
@@ -89,42 +86,9 @@ export function createTraceExport(parts: TraceExportParts): TraceExport | undefi
   return traces;
 }
 
-function connectionOf(
-  signal: string,
-  { caFile, certFile, keyFile, ...rest }: OtelConnection,
-): ConnectionStart {
-  const named = (name: string): string => `GATEWAY_OTEL__${name}, or GATEWAY_OTEL__${signal}_${name},`;
-  const ca = contentOf(named('CA_FILE'), caFile);
-  const cert = contentOf(named('CLIENT_CERT_FILE'), certFile);
-  const key = contentOf(named('CLIENT_KEY_FILE'), keyFile);
-  if (ca !== undefined && !isCertificateText(ca)) {
-    throw new StartError(
-      `Cannot use ${named('CA_FILE')} ${JSON.stringify(caFile)}: expected certificates in PEM`,
-    );
-  }
-  requireUsable(`Cannot use ${named('CLIENT_CERT_FILE')} ${JSON.stringify(certFile)}`, { cert });
-  requireUsable(`Cannot use ${named('CLIENT_KEY_FILE')} ${JSON.stringify(keyFile)}`, { cert, key });
-  return { ...rest, ca, cert, key };
-}
-
-/** @throws StartError for a certificate or key that OpenSSL refuses */
-function requireUsable(
-  what: string,
-  pair: Pick<ConnectionStart, 'cert'> & Partial<Pick<ConnectionStart, 'key'>>,
-): void {
-  if (pair.cert === undefined) return;
-  try {
-    createSecureContext(pair);
-  } catch (error) {
-    throw new StartError(`${what}: ${tlsWords(messageOf(error))}`, error);
-  }
-}
-
-function contentOf(setting: string, path: string | undefined): string | undefined {
-  if (path === undefined) return undefined;
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (error) {
-    throw startError(`Cannot read ${setting} ${JSON.stringify(path)}`, error);
-  }
+function connectionOf(signal: Signal, connection: OtelConnection): ConnectionStart {
+  const { caFile: _ca, certFile: _cert, keyFile: _key, ...rest } = connection;
+  const files = readConnectionFiles(signal, connection);
+  if ('problem' in files) throw new StartError(files.problem, files.cause);
+  return { ...rest, ...files };
 }

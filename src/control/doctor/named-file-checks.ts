@@ -1,7 +1,11 @@
-/** Checks whether the files and folders that settings name can be read. Their content is not looked at. */
+/**
+ * Checks whether the files and folders that settings name can be read, and whether those for collectors can be used.
+ * The content of others is not looked at here.
+ */
 import { accessSync, constants, statSync } from 'node:fs';
 import { systemReason } from '../../lib/error-message.ts';
 import type { OtelConnection, Settings } from '../../settings/settings-types.ts';
+import { readConnectionFiles } from '../reporting/collector-files.ts';
 import { error, ok, warning, type Finding } from './finding.ts';
 
 interface Named {
@@ -13,6 +17,23 @@ interface Named {
 }
 
 export function namedFileChecks(settings: Settings): Finding[] {
+  return [...readableChecks(settings), ...collectorChecks(settings)];
+}
+
+/** What stops the start, of files that can be read: each problem once, though signals share files. */
+function collectorChecks({ otel }: Settings): Finding[] {
+  const problems = new Map<string, string>();
+  for (const [signal, connection] of Object.entries(otel?.connections ?? {})) {
+    const files = readConnectionFiles(signal, connection);
+    const key = JSON.stringify([connection.caFile, connection.certFile, connection.keyFile]);
+    if ('problem' in files && files.isRead && !problems.has(key)) problems.set(key, files.problem);
+  }
+  const fix =
+    'name certificates, and a key that belongs to its certificate, in PEM; or leave the setting out';
+  return [...problems.values()].map((problem) => error('files', problem, fix));
+}
+
+function readableChecks(settings: Settings): Finding[] {
   return namedFiles(settings).flatMap(({ setting, path, kind, isOptional }) => {
     if (path === undefined) return [];
     const problem = problemOf(path, kind);

@@ -149,6 +149,19 @@ describe('headgate doctor', () => {
     expect(file.wrong).toContain(`files error: GATEWAY_CONFIG_FILE: "${missing}": it does not exist`);
   });
 
+  it('looks into the files for collectors, as the start does', async () => {
+    const [cert, key] = [join(TLS, 'other.pem'), join(TLS, 'backend-key.pem')];
+    const { wrong, healthy } = await doctor({
+      GATEWAY_OTEL__ENDPOINT: 'https://127.0.0.1:1',
+      GATEWAY_OTEL__CLIENT_CERT_FILE: cert,
+      GATEWAY_OTEL__CLIENT_KEY_FILE: key,
+    });
+    expect(healthy).toBe(false);
+    expect(wrong.split('\n').filter((line) => line.startsWith('files'))).toEqual([
+      `files error: Cannot use GATEWAY_OTEL__CLIENT_KEY_FILE, or GATEWAY_OTEL__TRACES_CLIENT_KEY_FILE, "${key}": certificate and key do not belong together`,
+    ]);
+  });
+
   it('names the setting of each port', async () => {
     server = createServer().listen(0, '127.0.0.1');
     await new Promise((done) => server?.once('listening', done));
