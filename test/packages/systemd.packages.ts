@@ -151,7 +151,7 @@ ask > /dev/null && echo served`;
   const after = await typed(`dpkg-deb --raw-extract headgate_*.deb newer
 sed -i 's/^Version: .*/Version: 99.0.0/' newer/DEBIAN/control
 sed -i 's/"version": "[^"]*"/"version": "99.0.0"/' newer/usr/lib/headgate/package.json
-dpkg-deb --build newer newer.deb > /dev/null
+dpkg-deb -Znone --build newer newer.deb > /dev/null
 apt-get install -y -qq ./newer.deb > /dev/null
 WANTED=99.0.0
 ${begins}`);

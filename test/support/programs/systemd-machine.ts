@@ -46,8 +46,8 @@ const NAMESPACES = ['--pid', '--mount', '--uts', '--ipc', '--net', '--cgroup'];
 export async function startSystemdMachine(root: string): Promise<SystemdMachine> {
   const group = join(controlGroups(), `headgate-test-${process.pid}`);
   mkdirSync(group);
-  // Only what is started in the group sees it as the root of all groups.
-  const enter = 'echo $$ > "$1/cgroup.procs" && shift && exec unshare "$@"';
+  // Only what is started in the group sees it as the root of all groups. It ends with this process, however that ends.
+  const enter = 'echo $$ > "$1/cgroup.procs" && shift && exec setpriv --pdeathsig KILL unshare "$@"';
   const namespaces = [...NAMESPACES, '--fork', '--kill-child'];
   const outer = spawn('sh', ['-ec', enter, 'sh', group, ...namespaces, 'sh', '-ec', BOOT, root], {
     stdio: ['ignore', 'pipe', 'pipe'],
