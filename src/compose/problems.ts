@@ -166,7 +166,7 @@ function traceProblems({ traces }: Parts): FoundProblem[] {
   const queuedBytes = traces?.facts.traces?.queuedBytes ?? 0;
   const detail = `${problem}. The data of failed exports is lost; ${counted(queuedBytes, 'byte of spans waits', 'bytes of spans wait')}`;
   const link = { kind: 'settings', setting: 'GATEWAY_OTEL__ENDPOINT' } as const;
-  return [found('warning', 'traces_not_exported', detail, link)];
+  return [found('warning', 'traces_not_exported', detail, link, traces?.problemSinceMs)];
 }
 
 /** The states of webhooks. Empty while the database does not answer, which is a problem of its own. */

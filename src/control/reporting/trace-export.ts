@@ -78,6 +78,7 @@ export class TraceExport {
   #ended = NONE;
   #current = NONE;
   #threadProblem = '';
+  #problemSinceMs: number | undefined;
 
   constructor(options: TraceExportOptions) {
     this.#options = options;
@@ -105,6 +106,11 @@ export class TraceExport {
       (metrics.problem && `metrics: ${metrics.problem}`) ||
       (logs.problem && `logs: ${logs.problem}`)
     );
+  }
+
+  /** When the problem began, Unix milliseconds; undefined when there is none. */
+  get problemSinceMs(): number | undefined {
+    return this.#problemSinceMs;
   }
 
   /** Opens the rings of a worker that starts. */
@@ -206,9 +212,15 @@ export class TraceExport {
     this.#current = message.signals;
     this.#threadProblem = '';
     const { problem } = this;
+    this.#noteProblem();
     if (problem !== '' && before === '')
       this.#options.log.warn({ problem }, 'telemetry cannot be exported: it is lost');
     if (problem === '' && before !== '') this.#options.log.info('telemetry is exported again');
+  }
+
+  #noteProblem(): void {
+    if (this.problem === '') this.#problemSinceMs = undefined;
+    else this.#problemSinceMs ??= systemClock.nowMs();
   }
 
   #factsOf(signal: Signal, rings: ExportRings | undefined): SignalFacts | undefined {
@@ -236,6 +248,7 @@ export class TraceExport {
     this.#ended = { traces: lost('traces'), metrics: lost('metrics'), logs: lost('logs') };
     this.#current = NONE;
     this.#threadProblem = ENDED;
+    this.#noteProblem();
     this.#thread = undefined;
     this.#restart = setTimeout(() => this.#startThread(), this.#options.restartMs ?? RESTART_MS).unref();
   }

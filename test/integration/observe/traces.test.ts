@@ -476,7 +476,9 @@ describe('a collector', () => {
   };
   const FAILED = 'headgate_otel_spans_total{result="failed"}';
   const EXPORTED = 'headgate_otel_spans_total{result="exported"}';
-  const problemsOf = async (gateway: TestGateway): Promise<{ code: string; detail: string }[]> =>
+  const problemsOf = async (
+    gateway: TestGateway,
+  ): Promise<{ code: string; detail: string; since: string }[]> =>
     (await gateway.must('GET', '/problems')).data ?? (await gateway.must('GET', '/problems'));
 
   it('that refuses, hangs, dies and returns is reported, and traffic is not affected', async () => {
@@ -495,11 +497,15 @@ describe('a collector', () => {
         expect((await request(gateway, '/shop/v1/x')).status).toBe(200);
       };
       fickle.behave((response) => void response.writeHead(400).end('secret of the collector'));
+      const fromMs = Date.now();
       await ask();
       await until(async () => (await metric(gateway, FAILED)) === 2);
-      expect(await problemsOf(gateway)).toMatchObject([
-        { code: 'traces_not_exported', detail: expect.stringContaining('the collector answers 400') },
-      ]);
+      const [problem] = await problemsOf(gateway);
+      expect(problem).toMatchObject({
+        code: 'traces_not_exported',
+        detail: expect.stringContaining('the collector answers 400'),
+      });
+      expect(Date.parse(problem?.since ?? '')).toBeGreaterThanOrEqual(fromMs);
       // The head of a response that never ends.
       fickle.behave((response) => void response.writeHead(200).write('x'));
       await ask();
@@ -507,6 +513,8 @@ describe('a collector', () => {
       await fickle.close();
       await ask();
       await until(async () => (await metric(gateway, FAILED)) === 6);
+      // It is one problem, whatever the collector does wrong.
+      expect(await problemsOf(gateway)).toMatchObject([{ since: problem?.since }]);
       expect(JSON.stringify(gateway.logs())).not.toContain('secret of the collector');
       expect(gateway.logs().filter(({ msg }) => String(msg).startsWith('telemetry cannot'))).toHaveLength(1);
       expect(await metric(gateway, 'headgate_otel_log_records_total{result="failed"}')).toBeGreaterThan(0);
