@@ -81,29 +81,6 @@ it('says why an address cannot be listened on', async () => {
 });
 
 it.each([
-  [
-    'write EPROTO 408D:error:0A00010B:SSL routines:tls_validate_record_header:wrong version number:../deps/openssl/openssl/ssl/record/methods/tlsany_meth.c:77:\n',
-    'the server does not answer in TLS',
-  ],
-  [
-    '408D:error:0A000418:SSL routines:ssl3_read_bytes:tlsv1 alert unknown ca:../deps/openssl/openssl/ssl/record/rec_layer_s3.c:918:SSL alert number 48\n',
-    'the server does not accept the certificate of its client',
-  ],
-  [
-    '408D:error:0A000458:SSL routines:ssl3_read_bytes:tlsv1 alert unrecognized name:../deps/openssl/openssl/ssl/record/rec_layer_s3.c:918:SSL alert number 112\n',
-    'TLS failed: tlsv1 alert unrecognized name',
-  ],
-  [
-    'error:05800074:x509 certificate routines::key values mismatch',
-    'certificate and key do not belong together',
-  ],
-])('puts what OpenSSL writes into words: %s', (message, words) => {
-  const error = Object.assign(new Error(message), { code: 'EPROTO' });
-  expect(connectionText(error, 'X')).toBe(words);
-  expect(requestText(error, 1, 'X')).toBe(`${words} (EPROTO)`);
-});
-
-it.each([
   [new Error('no way'), 'no way'],
   ['thrown', 'thrown'],
 ])('leaves %s as it is', (error, text) =>
