@@ -15,8 +15,11 @@ import { startPostgres, type PostgresServer } from '../support/programs/postgres
 import { startTcpRelay } from '../support/backends/tcp-relay.ts';
 import { change, makeRevision, seed, touched, type makeApp } from './records.ts';
 import { awakeMs, steadily } from '../support/measure/steady.ts';
+import { until } from '../support/measure/until.ts';
 
 const WITHIN_MS = 2_000;
+/** A write that takes this long waits for its standby. */
+const PROBE_MS = 1_000;
 const KEY = Buffer.alloc(32, 7);
 
 let server: PostgresServer;
@@ -78,13 +81,22 @@ describe('a server that', () => {
           await server.query(url, `alter system set synchronous_standby_names = '${name}'`);
           await server.query(url, 'select pg_reload_conf()');
         };
+        const probes: Promise<unknown>[] = [];
+        // The server obeys a while later: only then does a write wait for its standby.
+        const isObeyed = (): Promise<boolean> => {
+          const probe = server.query(url, "select pg_logical_emit_message(true, 'probe', '')");
+          probes.push(probe);
+          return Promise.race([probe.then(() => false), pause(PROBE_MS, true)]);
+        };
         await standby('missing');
         try {
+          await until(isObeyed);
           writer.add(batch);
           await writer.write();
           expect(await counts()).toEqual([]);
         } finally {
           await standby('');
+          await Promise.all(probes);
         }
         // The write was not answered, but stored.
         await expect.poll(counts, { timeout: 10_000 }).toEqual([3]);
