@@ -4,6 +4,7 @@
  */
 import { ofSettings, type Decider, type ExplainSettings } from '../policy/part-explain.ts';
 import type { PolicyPart } from '../policy/part.ts';
+import { preparedOf } from '../policy/prepared.ts';
 import { PARTS, partOfStage } from '../policy/registry.ts';
 import type { CompiledPolicy } from '../policy/stage.ts';
 import { STAGES, type ExplainedStage, type StageName, type Verdict } from './schema.ts';
@@ -135,7 +136,8 @@ function deciderOf(stage: StageName, facts: ExchangeFacts, settings: ExplainSett
   const own = ownDecider(part, policy);
   if (part.explain?.decider === undefined) return own;
   const appId = facts.app?.id ?? null;
-  const subject = { policy, evaluation, clientIp, appId, settings, maxBodyBytes, own };
+  const prepared = preparedOf(part, policy.effective);
+  const subject = { policy, prepared, evaluation, clientIp, appId, settings, maxBodyBytes, own };
   return part.explain.decider(stage, valueOf(part, policy), subject);
 }
 

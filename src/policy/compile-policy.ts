@@ -11,6 +11,7 @@ import { combinedEditor } from './field-editors.ts';
 import type { PartContribution, PolicyPart } from './part.ts';
 import { DEFAULT_RETRIES } from './parts/retries/part.ts';
 import { stageNames } from './pipeline.ts';
+import { preparedOf } from './prepared.ts';
 import { readOnlyDependencies, type CounterReads } from './trial/read-only-context.ts';
 import { PARTS } from './registry.ts';
 import type { CompiledPolicy, FieldEditor, NamedStage, PolicyData } from './stage.ts';
@@ -61,7 +62,8 @@ export function createPolicyCompilers(
     return (effective: EffectivePolicy, app: AppName) => {
       const given = parts.map((part, index) => {
         const inShadow = isShadow(effective, part.name);
-        const context = { effective, app, dependencies: own, shared: shared[index], inShadow };
+        const prepared = preparedOf(part, effective);
+        const context = { effective, app, dependencies: own, shared: shared[index], prepared, inShadow };
         return part.compile(effective.policy[part.name] ?? undefined, context);
       });
       return compiledPolicy(effective, given, ordered);

@@ -3,7 +3,6 @@
  * policies of their own.
  */
 import { expect, it } from 'vitest';
-import { accessTable } from './parts/ip-access/decision.ts';
 import type { Policy } from './registry.ts';
 import { testGateway } from './test-fixtures.ts';
 
@@ -32,12 +31,6 @@ it.each([false, true])(
     expect(own.cors).not.toBe(one?.cors);
   },
 );
-
-it('an address list has one table', () => {
-  const value = { deny: ['192.0.2.0/24'] };
-  expect(accessTable(value)).toBe(accessTable(value));
-  expect(accessTable({ ...value })).not.toBe(accessTable(value));
-});
 
 it('fields are edited in another way where another `auth` vouches for some of them', () => {
   const gateway = testGateway();

@@ -35,8 +35,10 @@ export interface Decider {
   readonly value: unknown;
 }
 
-interface ExplainSubject {
+interface ExplainSubject<Prepared> {
   readonly policy: CompiledPolicy;
+  /** What the part has prepared of its value; undefined where no level has it. */
+  readonly prepared: Prepared | undefined;
   readonly evaluation: Evaluation;
   readonly clientIp: string;
   readonly appId: string | null;
@@ -126,14 +128,14 @@ export interface AnnouncedLimit {
   readonly decision: LimitDecision;
 }
 
-export interface PartExplain<Value> {
+export interface PartExplain<Value, Prepared = unknown> {
   /** Codes with which the engine refuses a request in the part's name, each with the stage that it belongs to. */
   readonly engineStages?: Readonly<Partial<Record<ErrorCode, string>>>;
   /**
    * Default: `own`.
    * @returns undefined where the stage does not apply to the request
    */
-  decider?(stage: string, value: Value | undefined, subject: ExplainSubject): Decider | undefined;
+  decider?(stage: string, value: Value | undefined, subject: ExplainSubject<Prepared>): Decider | undefined;
   /**
    * How the part changes the request on its way to the backend, for a part that denies nothing; undefined when
    * it does not.

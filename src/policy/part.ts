@@ -19,6 +19,7 @@ export interface PolicyPart<
   Name extends string = string,
   Schema extends TSchema = TSchema,
   Shared = unknown,
+  Prepared = unknown,
 > {
   /** The top-level key of a policy. */
   readonly name: Name;
@@ -41,7 +42,7 @@ export interface PolicyPart<
   readonly errors?: readonly PartError[];
   /** Warnings about values of the part. */
   readonly warnings?: readonly WarningRule<Static<Schema>>[];
-  readonly explain?: PartExplain<Static<Schema>>;
+  readonly explain?: PartExplain<Static<Schema>, NoInfer<Prepared>>;
   /** Rules that the schema cannot express. Pure; gets the policy of one level. */
   rules?(value: Static<Schema>, context: RulesContext): readonly FieldError[];
   readonly settings?: PartOfSettings<Static<Schema>>;
@@ -61,6 +62,8 @@ export interface PolicyPart<
   isImplied?(policy: PolicyValues, globals: RateLimitGlobals | undefined): boolean;
   /** True where the value also affects answers without a route, such as 404; absent: it never does. */
   marksUnmatched?(value: Static<Schema>): boolean;
+  /** What is costly to make of a value; `compile` and `explain` get it. */
+  readonly prepared?: PreparedValue<Static<Schema>, Prepared>;
   /**
    * What all policies of a worker share, such as a cache.
    * @param original for policies that only read, so that explain changes nothing: what the real policies share
@@ -72,21 +75,37 @@ export interface PolicyPart<
    * @returns undefined where the part does nothing on this route, which then costs nothing
    * @throws Error with a plain message when the value cannot be used with the settings
    */
-  compile(value: Static<Schema> | undefined, context: CompileContext<Shared>): PartContribution | undefined;
+  compile(
+    value: Static<Schema> | undefined,
+    context: CompileContext<Shared, Prepared>,
+  ): PartContribution | undefined;
+}
+
+/** Made once for all routes that inherit the value, and kept as long as the value. */
+interface PreparedValue<Value, Prepared> {
+  /** What `make` depends on besides the value, as text; absent: on nothing. */
+  variantOf?(effective: EffectivePolicy): string;
+  /** Pure. */
+  make(value: Value, variant: string): Prepared;
 }
 
 /** Keeps the name and the schema of a part in its type. */
-export function definePart<const Name extends string, Schema extends TSchema, Shared = undefined>(
-  part: PolicyPart<Name, Schema, Shared>,
-): PolicyPart<Name, Schema, Shared> {
+export function definePart<
+  const Name extends string,
+  Schema extends TSchema,
+  Shared = undefined,
+  Prepared = undefined,
+>(part: PolicyPart<Name, Schema, Shared, Prepared>): PolicyPart<Name, Schema, Shared, Prepared> {
   return Object.freeze(part);
 }
 
-export interface CompileContext<Shared> {
+export interface CompileContext<Shared, Prepared = undefined> {
   readonly effective: EffectivePolicy;
   readonly app: AppName;
   readonly dependencies: PolicyDependencies;
   readonly shared: Shared;
+  /** undefined where no level has the part. */
+  readonly prepared: Prepared | undefined;
   /** The policy names the part in `shadow`. */
   readonly inShadow: boolean;
 }

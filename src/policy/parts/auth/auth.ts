@@ -30,7 +30,7 @@ import { authOf } from './auth-of.ts';
 import { tokenStart } from './bearer.ts';
 import { challengeOf, credentialPlace } from './credential-place.ts';
 import type { PolicyDependencies } from '../../dependencies.ts';
-import { compileJwt, missingClaim } from './jwt/jwt.ts';
+import { compileJwt, missingClaim, type CompiledJwts } from './jwt/jwt.ts';
 import { mtlsStage } from './mtls/mtls.ts';
 import type { Identity, JwtVerifiers, KeysUnavailable } from './jwt/jwt-verifier.ts';
 import type { CompileContext, PartContribution } from '../../part.ts';
@@ -49,6 +49,7 @@ import type {
 export interface SharedAuth {
   readonly apiKeys: ApiKeys;
   readonly verifiers: JwtVerifiers;
+  readonly jwts: CompiledJwts;
   readonly guard: AuthGuard | undefined;
 }
 
@@ -108,7 +109,7 @@ function compileUsed(
 ): PartContribution {
   // A guard that refuses would not be in shadow mode.
   const guard = shadow ? undefined : shared.guard;
-  const jwt = auth.auth_type === 'jwt' ? compileJwt(auth, dependencies, shared.verifiers) : undefined;
+  const jwt = auth.auth_type === 'jwt' ? compileJwt(auth, dependencies, shared) : undefined;
   const identify: Identify =
     jwt?.identify ??
     ((authorization, nowMs, evaluation) => shared.apiKeys.identify(authorization, app, nowMs, evaluation));

@@ -69,6 +69,7 @@ export const AUTH = definePart({
     apiKeys: createApiKeys(dependencies),
     // Verified tokens and key sets do not change decisions.
     verifiers: original?.verifiers ?? createJwtVerifiers(dependencies),
+    jwts: original?.jwts ?? new WeakMap(),
     guard: createAuthGuard(dependencies),
   }),
   compile: compileAuth,

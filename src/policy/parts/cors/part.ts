@@ -2,7 +2,6 @@
  * The policy part `cors`; cors.ts makes its header lines, cors-shadow.ts has its behaviour in shadow mode. It denies
  * nothing: a browser refuses what the header lines do not grant.
  */
-import { oncePer } from '../../../lib/once-per.ts';
 import { definePart, type WarningRule } from '../../part.ts';
 import { CORS_DOCS } from './docs.ts';
 import { corsErrors } from './cors-rules.ts';
@@ -23,9 +22,7 @@ const corsWithoutOrigins: WarningRule<CorsPolicy> = {
   },
 };
 
-/** Shared by all routes that inherit the value, with their recent origins. */
-const compiled = oncePer((value: CorsPolicy) => compileCors(value));
-const compiledForGrpcWeb = oncePer((value: CorsPolicy) => compileCors(value, true));
+const FOR_GRPC_WEB = 'grpc-web';
 
 export const CORS = definePart({
   name: 'cors',
@@ -39,9 +36,12 @@ export const CORS = definePart({
   rules: (cors, { pointer }) => corsErrors(cors, pointer),
   // A page must be able to read them.
   marksUnmatched: (cors) => cors.allowed_origins.length > 0,
-  compile: (value, { inShadow, effective }) => {
-    if (value === undefined) return undefined;
-    const cors = translatesGrpcWeb(effective) ? compiledForGrpcWeb(value) : compiled(value);
+  // With the recent origins.
+  prepared: {
+    variantOf: (effective) => (translatesGrpcWeb(effective) ? FOR_GRPC_WEB : ''),
+    make: (value, variant) => compileCors(value, variant === FOR_GRPC_WEB),
+  },
+  compile: (_value, { inShadow, prepared: cors }) => {
     if (cors === undefined) return undefined;
     return inShadow ? { stages: [corsShadowStage(cors)] } : { data: { cors } };
   },

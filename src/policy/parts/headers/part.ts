@@ -3,8 +3,8 @@
  * makes the editors, template.ts reads the values, header-rules.ts refuses names that only the gateway may set. It
  * denies nothing and has no stage.
  */
-import { oncePer } from '../../../lib/once-per.ts';
-import { definePart, type CompileContext, type PartContribution } from '../../part.ts';
+import type { EffectivePolicy } from '../../../model/policy.ts';
+import { definePart, type PartContribution } from '../../part.ts';
 import type { AuthPolicy } from '../auth/schema.ts';
 import { givenAuth } from '../auth/auth-of.ts';
 import { compileEdits } from './edits.ts';
@@ -39,7 +39,8 @@ export const HEADERS = definePart({
   rules: headerErrors,
   // One edit of one field.
   entryDepth: 3,
-  compile: compileHeaders,
+  prepared: { variantOf: vouchedText, make: compileHeaders },
+  compile: (_headers, { prepared }) => prepared,
 });
 
 function isOff(headers: HeadersPolicy): boolean {
@@ -64,24 +65,16 @@ function namesIn(headers: HeadersPolicy): Record<string, unknown> {
 
 const NOTHING: ReadonlySet<string> = new Set();
 
-/** By the names that the routes vouch for: all routes that inherit the value and have the same `auth` share it. */
-const compiled = oncePer((_headers: HeadersPolicy) => new Map<string, PartContribution>());
+/** The names that the route vouches for, separated by spaces: no name has one. */
+function vouchedText({ policy, replaced }: EffectivePolicy): string {
+  const above = (replaced?.['auth'] ?? []) as readonly AuthPolicy[];
+  return [...vouchedNames([givenAuth(policy), ...above])].toSorted().join(' ');
+}
 
-function compileHeaders(
-  headers: HeadersPolicy | undefined,
-  { effective }: CompileContext<undefined>,
-): PartContribution | undefined {
-  if (headers === undefined || isOff(headers)) return undefined;
-  const replaced = (effective.replaced?.['auth'] ?? []) as readonly AuthPolicy[];
-  const vouched = vouchedNames([givenAuth(effective.policy), ...replaced]);
-  const byVouched = compiled(headers);
-  // No name has a space.
-  const key = [...vouched].toSorted().join(' ');
-  const known = byVouched.get(key);
-  if (known !== undefined) return known;
+function compileHeaders(headers: HeadersPolicy, names: string): PartContribution | undefined {
+  if (isOff(headers)) return undefined;
+  const vouched = names === '' ? NOTHING : new Set(names.split(' '));
   const requestFields = compileEdits(headers.request, { edited: vouched, read: vouched });
   const responseFields = compileEdits(headers.response, { edited: NOTHING, read: vouched });
-  const made = { ...(requestFields && { requestFields }), ...(responseFields && { responseFields }) };
-  byVouched.set(key, made);
-  return made;
+  return { ...(requestFields && { requestFields }), ...(responseFields && { responseFields }) };
 }

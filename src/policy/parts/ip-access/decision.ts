@@ -1,8 +1,4 @@
-/**
- * The decision of `ip_access` about one address, for the stage and for explain. Owns the tables of the values in use:
- * all endpoints below an app or a revision inherit one value, and a table of 10,000 entries takes 30 ms and 3 MB.
- */
-import { oncePer } from '../../../lib/once-per.ts';
+/** The decision of `ip_access` about one address, for the stage and for explain. */
 import { addressKey, findRange, rangesOf, type AddressRange } from './address-ranges.ts';
 import type { IpAccessPolicy, ListName } from './schema.ts';
 
@@ -19,10 +15,10 @@ export interface Decision {
   readonly entry: string | null;
 }
 
-/** The same table for the same value. */
-export const accessTable = oncePer(({ allow = [], deny = [] }: IpAccessPolicy): AccessTable =>
-  Object.freeze({ allow: rangesOf(allow), deny: rangesOf(deny) }),
-);
+/** A table of 10,000 entries takes 30 ms and 3 MB. */
+export function accessTable({ allow = [], deny = [] }: IpAccessPolicy): AccessTable {
+  return Object.freeze({ allow: rangesOf(allow), deny: rangesOf(deny) });
+}
 
 /** An address that cannot be parsed is in no entry of either list. */
 export function decide({ allow, deny }: AccessTable, address: string): Decision {

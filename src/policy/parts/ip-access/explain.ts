@@ -1,15 +1,15 @@
 /** Explains which entry of `ip_access` decided, and what to change for a refused address. */
 import { isKind } from '../../../model/reason.ts';
 import type { PartExplain, PartFix } from '../../part-explain.ts';
-import { accessTable, decide } from './decision.ts';
+import { accessTable, decide, type AccessTable } from './decision.ts';
 import { IP_DENIED } from './ip-denied.ts';
 import { ENTRIES_MAX, type IpAccessPolicy } from './schema.ts';
 
-export const ipAccessExplain: PartExplain<IpAccessPolicy> = {
+export const ipAccessExplain: PartExplain<IpAccessPolicy, AccessTable> = {
   // The lists may be long: the value is the list that decided with its entry, null for none.
-  decider: (_stage, value, { own, clientIp }) => {
-    if (own === undefined || value === undefined) return undefined;
-    const { list, entry } = decide(accessTable(value), clientIp);
+  decider: (_stage, _value, { own, clientIp, prepared }) => {
+    if (own === undefined || prepared === undefined) return undefined;
+    const { list, entry } = decide(prepared, clientIp);
     return { ...own, value: { [list]: entry } };
   },
   fix: (denial, value = {}) => (isKind(denial, IP_DENIED) ? opened(value, denial.data.address) : undefined),

@@ -4,7 +4,7 @@
  * form, so that IPv4-mapped IPv6 addresses count as IPv4, in requests and in the lists.
  */
 import { definePart, type CompileContext, type PartContribution } from '../../part.ts';
-import { accessTable, decide } from './decision.ts';
+import { accessTable, decide, type AccessTable } from './decision.ts';
 import { entryErrors } from './entries.ts';
 import { ipAccessExplain } from './explain.ts';
 import { IP_DENIED, IP_DENIED_ERROR } from './ip-denied.ts';
@@ -35,15 +35,15 @@ export const IP_ACCESS = definePart({
   explain: ipAccessExplain,
   rules: entryErrors,
   isProtective: true,
+  prepared: { make: accessTable },
   compile: compileIpAccess,
 });
 
 function compileIpAccess(
   policy: IpAccessPolicy | undefined,
-  { inShadow }: CompileContext<undefined>,
+  { prepared: table, inShadow }: CompileContext<undefined, AccessTable>,
 ): PartContribution | undefined {
-  if (policy === undefined || isOff(policy)) return undefined;
-  const table = accessTable(policy);
+  if (policy === undefined || table === undefined || isOff(policy)) return undefined;
   const run = ({ clientIp }: { readonly clientIp: string }) => {
     const { allowed, list, entry } = decide(table, clientIp);
     return allowed ? undefined : { kind: IP_DENIED, data: { address: clientIp, list, entry } };

@@ -3,7 +3,6 @@
  * to the upstream, which clients must therefore not be able to send.
  */
 import { foldedName } from '../../../../lib/folded-name.ts';
-import { oncePer } from '../../../../lib/once-per.ts';
 import type { AuthPolicy } from '../schema.ts';
 import type { PolicyDependencies } from '../../../dependencies.ts';
 import { ownClaim } from '../../../caller.ts';
@@ -17,18 +16,18 @@ export interface CompiledJwt {
   readonly managedHeaders: ReadonlySet<string> | undefined;
 }
 
-const compiled = oncePer((_verifiers: JwtVerifiers) => new WeakMap<AuthPolicy, CompiledJwt>());
+/** What is compiled by value, which many routes may inherit. */
+export type CompiledJwts = WeakMap<AuthPolicy, CompiledJwt>;
 
-/** The same for the same value, which many routes may inherit. */
 export function compileJwt(
   auth: AuthPolicy,
   dependencies: PolicyDependencies,
-  verifiers: JwtVerifiers,
+  { verifiers, jwts }: { readonly verifiers: JwtVerifiers; readonly jwts: CompiledJwts },
 ): CompiledJwt {
-  const known = compiled(verifiers).get(auth);
+  const known = jwts.get(auth);
   if (known !== undefined) return known;
   const made = compileOnce(auth, dependencies, verifiers);
-  compiled(verifiers).set(auth, made);
+  jwts.set(auth, made);
   return made;
 }
 
