@@ -85,7 +85,10 @@ export async function startConsole(options: GatewayOptions = {}): Promise<TestCo
         // Nothing is looked at while its colours change.
         reducedMotion: 'reduce',
       });
-      onTestFinished(() => closeContext(context));
+      onTestFinished(async ({ task }) => {
+        if (task.result?.state === 'fail') for (const page of context.pages()) await describePage(page);
+        await closeContext(context);
+      });
       if (as !== 'visitor') await signIn(context, await token(as));
       return openPage(context, gateway.base, path);
     },
@@ -93,6 +96,12 @@ export async function startConsole(options: GatewayOptions = {}): Promise<TestCo
       await gateway.stop();
     },
   };
+}
+
+/** What was on the page when a test failed: a step that waits in vain says only for what. */
+async function describePage(page: Page): Promise<void> {
+  const content = await page.locator('body').ariaSnapshot({ timeout: 5000 }).catch(String);
+  process.stdout.write(`The page at ${page.url()} when the test failed:\n${content}\n`);
 }
 
 async function closeContext(context: BrowserContext): Promise<void> {
