@@ -81,6 +81,7 @@ function caseOf(name: string, compiled: CompiledPolicy, notes: UsageCounter, cou
     clientIp: '192.0.2.1',
     announcedBytes: -1,
     clientTls: undefined,
+    ended: false,
     nowMs: systemClock.nowMs(),
     header: () => head.slice(from, to),
     combined: () => undefined,

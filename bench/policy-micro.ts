@@ -53,6 +53,7 @@ for (const [name, policy, token] of cases) {
     clientIp: '192.0.2.1',
     announcedBytes: -1,
     clientTls: undefined,
+    ended: false,
     nowMs: systemClock.nowMs(),
     header: () => head.slice(31, head.length - 4),
     combined: () => undefined,

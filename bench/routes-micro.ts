@@ -92,6 +92,7 @@ function caseOf({ holder, breakers }: Served, used: number, endpoints: number): 
     clientIp: '192.0.2.1',
     announcedBytes: -1,
     clientTls: undefined,
+    ended: false,
     nowMs: systemClock.nowMs(),
     header: () => undefined,
     combined: () => undefined,

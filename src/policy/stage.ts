@@ -27,6 +27,8 @@ export interface RequestFacts {
   readonly nowMs: number;
   /** The TLS connection that it came on; undefined without TLS. */
   readonly clientTls: ClientTls | undefined;
+  /** Whether the client has gone, so that nothing needs the decision any more. */
+  readonly ended: boolean;
   /** First field value of a lower-case name. */
   header(lowerName: string): string | undefined;
   /** All field values of a lower-case name, joined with ", ". */

@@ -56,6 +56,7 @@ export function testFacts(
     announcedBytes: -1,
     nowMs: NOW_MS,
     clientTls: undefined,
+    ended: false,
     ...overrides,
     header: (name) => headers[name],
     combined: (name) => headers[name],

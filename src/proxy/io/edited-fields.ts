@@ -44,7 +44,7 @@ export function addedLines(editor: FieldEditor | undefined, exchange: ExchangeVi
 }
 
 function subjectOf(exchange: ExchangeView, route: Route): FieldSubject {
-  const { method, path, clientIp, announcedBytes, clientTls, nowMs, requestId, evaluation } = exchange;
+  const { method, path, clientIp, announcedBytes, clientTls, nowMs, ended, requestId, evaluation } = exchange;
   return {
     method,
     path,
@@ -52,6 +52,7 @@ function subjectOf(exchange: ExchangeView, route: Route): FieldSubject {
     announcedBytes,
     clientTls,
     nowMs,
+    ended,
     requestId,
     evaluation,
     header: (lowerName) => exchange.header(lowerName),

@@ -57,7 +57,11 @@ export interface SharedAuth {
  * Identifies the caller, or returns why the credential is refused.
  * @param credential a field value: of the scheme `Bearer`, or the token alone
  */
-type Identify = (credential: string, nowMs: number, evaluation: Evaluation) => Identity | Promise<Identity>;
+type Identify = (
+  credential: string,
+  facts: RequestFacts,
+  evaluation: Evaluation,
+) => Identity | Promise<Identity>;
 
 interface AuthContext {
   readonly auth: AuthPolicy;
@@ -111,8 +115,10 @@ function compileUsed(
   const guard = shadow ? undefined : shared.guard;
   const jwt = auth.auth_type === 'jwt' ? compileJwt(auth, dependencies, shared) : undefined;
   const identify: Identify =
-    jwt?.identify ??
-    ((authorization, nowMs, evaluation) => shared.apiKeys.identify(authorization, app, nowMs, evaluation));
+    jwt === undefined
+      ? (credential, { nowMs }, evaluation) => shared.apiKeys.identify(credential, app, nowMs, evaluation)
+      : (credential, facts) =>
+          jwt.identify(credential, facts.nowMs, { appId: app.id, isOver: () => facts.ended });
   const place = credentialPlace(auth);
   const challenge = challengeOf(app, place, auth);
   const missing = { kind: CREDENTIALS_MISSING, data: { challenge, canAuthenticate: true } };
@@ -164,7 +170,7 @@ function authStage(context: AuthContext): Stage {
       onAuth(required ? 'missing' : 'anonymous');
       return required ? missing : undefined;
     }
-    const identity = identify(authorization, facts.nowMs, evaluation);
+    const identity = identify(authorization, facts, evaluation);
     if (identity instanceof Promise) {
       return identity.then((settled) => conclude(context, facts, evaluation, authorization, settled));
     }
@@ -186,7 +192,7 @@ function placedStage(context: AuthContext, { lowerName }: CredentialPlace): Stag
     if (credential.includes(',')) {
       return refuse(context, facts, evaluation, credential, 'repeated_field');
     }
-    const identity = identify(credential, facts.nowMs, evaluation);
+    const identity = identify(credential, facts, evaluation);
     if (identity instanceof Promise) {
       return identity.then((settled) => conclude(context, facts, evaluation, credential, settled));
     }
@@ -213,6 +219,8 @@ function conclude(
   const { auth, onAuth } = context;
   if (typeof identity === 'string') return refuse(context, facts, evaluation, authorization, identity);
   if (identity.kind === 'keys_unavailable') return cannotJudge(context, evaluation, authorization, identity);
+  // Ends the evaluation; there is no client that could get this answer.
+  if (identity.kind === 'request_over') return { kind: KEYS_UNAVAILABLE, data: { retryAfterSecs: 1 } };
   evaluation.caller = identity;
   evaluation.dropCredential = !(auth.forward_credentials ?? identity.kind === 'jwt');
   const claim = missingClaim(auth, identity);

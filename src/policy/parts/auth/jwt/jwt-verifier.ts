@@ -13,6 +13,7 @@ import type { CredentialProblem } from '../auth-reasons.ts';
 import { inlineKeys, RemoteKeys, type KeySource } from './jwks.ts';
 import { KeySetMemory } from './jwks-memory.ts';
 import { callerOf, checkClaims, timeRefusal, type Validity } from './jwt-claims.ts';
+import { FairTurns, type Turn } from './fair-turns.ts';
 import type { JwtVerification } from './jwt-settings.ts';
 import { readClaims, readHeader } from './jwt-token.ts';
 import type { Caller } from '../../../stage.ts';
@@ -25,6 +26,11 @@ const VERIFIERS_MAX = 1000;
 const SOURCES_MAX = 1000;
 /** Keys that are tried for a token without a key id. */
 const CANDIDATES_MAX = 8;
+/**
+ * Signatures that a worker verifies at once: the second is ready when the first ends. Threads of the process do it, of
+ * which there are far more than processors, since most of them look up names.
+ */
+const SIGNATURES_AT_ONCE = 2;
 
 /** No key set was ever fetched, so the token cannot be checked. */
 export interface KeysUnavailable {
@@ -32,17 +38,26 @@ export interface KeysUnavailable {
   readonly retryAfterSecs: number;
 }
 
+/** The request ended before the signature was verified. */
+export interface RequestOver {
+  readonly kind: 'request_over';
+}
+
 /** The caller, why the credential is refused, or that it cannot be checked. */
-export type Identity = Caller | CredentialProblem | KeysUnavailable;
+export type Identity = Caller | CredentialProblem | KeysUnavailable | RequestOver;
 
 interface JwtVerifier {
   /** @param authorization a field value: of the scheme `Bearer`, or the token alone */
-  identify(authorization: string, nowMs: number): Identity | Promise<Identity>;
+  identify(authorization: string, nowMs: number, turn: Turn): Identity | Promise<Identity>;
 }
 
 export interface JwtVerifiers {
   verifierFor(verification: JwtVerification): JwtVerifier;
 }
+
+/** What a token without a verified signature leads to. */
+type Unsigned = CredentialProblem | KeysUnavailable | RequestOver;
+const REQUEST_OVER: RequestOver = { kind: 'request_over' };
 
 interface RememberedToken extends Validity {
   readonly verifier: JwtVerifier;
@@ -54,6 +69,7 @@ type TokenCache = BoundedCache<readonly RememberedToken[]>;
 
 export function createJwtVerifiers(dependencies: PolicyDependencies): JwtVerifiers {
   const tokens: TokenCache = new BoundedCache(TOKENS_MAX, TOKEN_CHARS_TOTAL_MAX);
+  const turns = new FairTurns(SIGNATURES_AT_ONCE);
   const sources = new Map<string, KeySource>();
   const memory = new KeySetMemory();
   const verifiers = new Map<string, WeakRef<JwtVerifier>>();
@@ -65,14 +81,11 @@ export function createJwtVerifiers(dependencies: PolicyDependencies): JwtVerifie
         const { keys } = verification;
         if (keys === undefined || verification.algorithms.length === 0) return { identify: () => 'no_keys' };
         if (keys.kind === 'secret') {
-          return new SettingsVerifier(
-            verification,
-            createSecretKey(Buffer.from(keys.secret, 'utf8')),
-            tokens,
-          );
+          const secret = createSecretKey(Buffer.from(keys.secret, 'utf8'));
+          return new SettingsVerifier(verification, secret, tokens, turns);
         }
         const source = keys.kind === 'jwks' ? inlineKeys(keys.keys) : sourceFor(keys.uri);
-        return new SettingsVerifier(verification, source, tokens);
+        return new SettingsVerifier(verification, source, tokens, turns);
       }),
   });
 }
@@ -115,25 +128,32 @@ class SettingsVerifier implements JwtVerifier {
   readonly #verification: JwtVerification;
   readonly #keys: KeyObject | KeySource;
   readonly #tokens: TokenCache;
+  readonly #turns: FairTurns;
 
-  constructor(verification: JwtVerification, keys: KeyObject | KeySource, tokens: TokenCache) {
+  constructor(
+    verification: JwtVerification,
+    keys: KeyObject | KeySource,
+    tokens: TokenCache,
+    turns: FairTurns,
+  ) {
     this.#verification = verification;
     this.#keys = keys;
     this.#tokens = tokens;
+    this.#turns = turns;
   }
 
-  identify(authorization: string, nowMs: number): Identity | Promise<Identity> {
+  identify(authorization: string, nowMs: number, turn: Turn): Identity | Promise<Identity> {
     const waiting = 'freshen' in this.#keys ? this.#keys.freshen() : undefined;
     const remembered = this.#remembered(authorization);
-    if (remembered === undefined) return this.#verify(authorization, nowMs, waiting);
-    if (waiting !== undefined) return waiting.then(() => this.#identifyAgain(authorization, nowMs));
+    if (remembered === undefined) return this.#verify(authorization, nowMs, turn, waiting);
+    if (waiting !== undefined) return waiting.then(() => this.#identifyAgain(authorization, nowMs, turn));
     return timeRefusal(remembered, nowMs) ?? remembered.caller;
   }
 
   /** After a fetch replaced old keys: a cached token may have lost its key. */
-  async #identifyAgain(authorization: string, nowMs: number): Promise<Identity> {
+  async #identifyAgain(authorization: string, nowMs: number, turn: Turn): Promise<Identity> {
     const remembered = this.#remembered(authorization);
-    if (remembered === undefined) return this.#verify(authorization, nowMs, undefined);
+    if (remembered === undefined) return this.#verify(authorization, nowMs, turn, undefined);
     return timeRefusal(remembered, nowMs) ?? remembered.caller;
   }
 
@@ -150,12 +170,17 @@ class SettingsVerifier implements JwtVerifier {
     return 'generation' in this.#keys ? this.#keys.generation : 0;
   }
 
-  async #verify(authorization: string, nowMs: number, waiting: Promise<void> | undefined): Promise<Identity> {
+  async #verify(
+    authorization: string,
+    nowMs: number,
+    turn: Turn,
+    waiting: Promise<void> | undefined,
+  ): Promise<Identity> {
     const token = authorization.slice(tokenStart(authorization));
     const header = readHeader(token, this.#verification.algorithms);
     if (typeof header === 'string') return header;
     if (waiting !== undefined) await waiting;
-    const signed = await this.#signed(token);
+    const signed = await this.#signed(token, turn);
     if (!('payload' in signed)) return signed.refusal;
     const { payload, generation } = signed;
     const claims = readClaims(payload);
@@ -177,12 +202,10 @@ class SettingsVerifier implements JwtVerifier {
   /** The signed payload, and the generation of the keys that verified it. */
   async #signed(
     token: string,
-  ): Promise<
-    | { readonly payload: Uint8Array; readonly generation: number }
-    | { readonly refusal: CredentialProblem | KeysUnavailable }
-  > {
+    turn: Turn,
+  ): Promise<{ readonly payload: Uint8Array; readonly generation: number } | { readonly refusal: Unsigned }> {
     let generation = this.#generation();
-    let result = await this.#tryKeys(token);
+    let result = await this.#tryKeys(token, turn);
     // The provider may have added a key, or have another key under a known id or without one.
     const isOfOtherKey = result === 'token_key_unknown' || result === 'token_signature';
     if (isOfOtherKey && 'refetch' in this.#keys) {
@@ -190,13 +213,13 @@ class SettingsVerifier implements JwtVerifier {
       if (waiting !== undefined) await waiting;
       if (this.#generation() !== generation) {
         generation = this.#generation();
-        result = await this.#tryKeys(token);
+        result = await this.#tryKeys(token, turn);
       }
     }
     return result instanceof Uint8Array ? { payload: result, generation } : { refusal: result };
   }
 
-  async #tryKeys(token: string): Promise<Uint8Array | CredentialProblem | KeysUnavailable> {
+  async #tryKeys(token: string, turn: Turn): Promise<Uint8Array | Unsigned> {
     const options = { algorithms: [...this.#verification.algorithms] };
     const key = 'keySet' in this.#keys ? this.#keys.keySet : this.#keys;
     if (key === undefined) {
@@ -204,34 +227,35 @@ class SettingsVerifier implements JwtVerifier {
       return retryAfterSecs === undefined ? 'no_keys' : { kind: 'keys_unavailable', retryAfterSecs };
     }
     try {
-      const result: CompactVerifyResult =
-        typeof key === 'function'
-          ? await compactVerify(token, key, options)
-          : await compactVerify(token, key, options);
-      return result.payload;
+      const result = await this.#turns.run<CompactVerifyResult>(turn, () =>
+        typeof key === 'function' ? compactVerify(token, key, options) : compactVerify(token, key, options),
+      );
+      return result?.payload ?? REQUEST_OVER;
     } catch (error) {
       if (error instanceof errors.JWKSNoMatchingKey) return 'token_key_unknown';
-      if (error instanceof errors.JWKSMultipleMatchingKeys) return tryEach(token, error, options);
+      if (error instanceof errors.JWKSMultipleMatchingKeys) return this.#tryEach(token, error, options, turn);
       // Includes a key that cannot be imported or is too weak: the token is not verified, so it is refused.
       return 'token_signature';
     }
   }
-}
 
-/** Several keys match a token without a key id: a few of them are tried. */
-async function tryEach(
-  token: string,
-  candidates: errors.JWKSMultipleMatchingKeys,
-  options: { algorithms: string[] },
-): Promise<Uint8Array | CredentialProblem> {
-  let tried = 0;
-  for await (const key of candidates) {
-    if (++tried > CANDIDATES_MAX) break;
-    try {
-      return (await compactVerify(token, key, options)).payload;
-    } catch {
-      // The next key may match.
+  /** Several keys match a token without a key id: a few of them are tried, each in a turn of its own. */
+  async #tryEach(
+    token: string,
+    candidates: errors.JWKSMultipleMatchingKeys,
+    options: { algorithms: string[] },
+    turn: Turn,
+  ): Promise<Uint8Array | Unsigned> {
+    let tried = 0;
+    for await (const key of candidates) {
+      if (++tried > CANDIDATES_MAX) break;
+      try {
+        const result = await this.#turns.run(turn, () => compactVerify(token, key, options));
+        return result?.payload ?? REQUEST_OVER;
+      } catch {
+        // The next key may match.
+      }
     }
+    return 'token_signature';
   }
-  return 'token_signature';
 }

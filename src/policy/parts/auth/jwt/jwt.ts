@@ -6,12 +6,13 @@ import { foldedName } from '../../../../lib/folded-name.ts';
 import type { AuthPolicy } from '../schema.ts';
 import type { PolicyDependencies } from '../../../dependencies.ts';
 import { ownClaim } from '../../../caller.ts';
+import type { Turn } from './fair-turns.ts';
 import { resolveJwt } from './jwt-settings.ts';
 import type { Identity, JwtVerifiers } from './jwt-verifier.ts';
 import type { Caller } from '../../../stage.ts';
 
 export interface CompiledJwt {
-  readonly identify: (authorization: string, nowMs: number) => Identity | Promise<Identity>;
+  readonly identify: (authorization: string, nowMs: number, turn: Turn) => Identity | Promise<Identity>;
   /** As `foldedName` returns them; undefined if there are none. */
   readonly managedHeaders: ReadonlySet<string> | undefined;
 }
@@ -40,7 +41,7 @@ function compileOnce(
   const verifier = verifiers.verifierFor(verification);
   const names = verification.claimHeaders.map(([, header]) => foldedName(header));
   return {
-    identify: (authorization, nowMs) => verifier.identify(authorization, nowMs),
+    identify: (authorization, nowMs, turn) => verifier.identify(authorization, nowMs, turn),
     managedHeaders: names.length === 0 ? undefined : new Set(names),
   };
 }
