@@ -27,7 +27,7 @@ export const webhooksWords = {
   name: 'Name',
   nameHint: 'For people: what it is for.',
   url: 'Address',
-  urlHint: 'With https://. Viewers can read it: what must stay secret belongs in the receiver.',
+  urlHint: 'With https://. Only admins see its path and query.',
   events: 'Events',
   eventsHint: 'None chosen: all.',
   apps: 'Only of these apps',

@@ -2,6 +2,7 @@
 import { listSchema } from '../schemas/envelope.ts';
 import { jsonSchema } from '../../model/json-schema.ts';
 import type { ManagementContext } from '../context.ts';
+import { checkRole, type Actor } from '../access/admin-auth.ts';
 import { entityTag, isNotModified } from '../api/entity-tag.ts';
 import { answer, emptyAnswer, isFailure, listAnswer } from '../api/failure.ts';
 import { itemPath, locate, oneOf, recordEnvelope } from './locate.ts';
@@ -43,7 +44,7 @@ export function listOperation<S extends object, I, R extends StoredRecord>(
           const scope = await resource.scope(reader, call.params);
           if (isFailure(scope)) return scope;
           const found = await resource.list(reader, scope, request);
-          const items = found.items.map((record) => resource.present(record));
+          const items = found.items.map((record) => presentTo(call.actor, resource, record));
           return listAnswer(`${plural} listed`, items, pageInfo(found, request.limit));
         });
       return filter === undefined ? read() : context.filteredReads.run(read);
@@ -74,10 +75,19 @@ export function getOperation<S extends object, I, R extends StoredRecord>(
     handle: async (call) => {
       const located = await context.repository.read((reader) => locate(resource, reader, call.params));
       if (isFailure(located)) return located;
-      const served = resource.present(located.record);
+      const served = presentTo(call.actor, resource, located.record);
       const tag = entityTag(served);
       if (isNotModified(call.ifNoneMatch, tag)) return emptyAnswer(304, { ETag: tag });
       return answer(200, `${name} found`, served, { ETag: tag });
     },
   };
+}
+
+function presentTo<S extends object, I, R extends StoredRecord>(
+  actor: Actor,
+  resource: Resource<S, I, R>,
+  record: R,
+): Readonly<Record<string, unknown>> {
+  const mayWrite = checkRole(actor, resource.access.write) === undefined;
+  return (mayWrite ? undefined : resource.presentMasked?.(record)) ?? resource.present(record);
 }

@@ -120,7 +120,7 @@ function changeOperation<S extends object, I, R extends StoredRecord>(
             resourceId: record.id,
             resourceName: resource.nameOf(record),
             parents: parentNames(scope),
-            change: changedFields(record, previous, served),
+            change: changedFields(record, previous, resource.presentMasked?.(record) ?? served),
           },
         };
       }),

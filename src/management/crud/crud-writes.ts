@@ -74,7 +74,7 @@ export function createOperation<S extends object, I, R extends StoredRecord>(
             resourceId: record.id,
             resourceName: resource.nameOf(record),
             parents: parentNames(scope),
-            change: withoutBase(served),
+            change: withoutBase(resource.presentMasked?.(record) ?? served),
           },
         };
       });

@@ -104,6 +104,8 @@ export interface Resource<S extends object, I, R extends StoredRecord> {
   ) => Readonly<Record<string, unknown>>;
   /** The served form of a record, without secrets. */
   present(record: R): Readonly<Record<string, unknown>>;
+  /** The same for roles that may not write it and for audit entries, where one of its fields may contain a secret. */
+  readonly presentMasked?: (record: R) => Readonly<Record<string, unknown>>;
   /** The name that people use: slug, label, method and path, or name. */
   nameOf(record: R): string;
   /** Warnings about a written record; runs inside the transaction. */

@@ -275,6 +275,40 @@ describe('the API of webhooks', () => {
     const body = { name: 'x', url: 'https://a.test/' };
     expect((await gateway.api('POST', '/webhooks', body, headers)).status).toBe(403);
   });
+
+  it.each(['viewer', 'editor'])(
+    'hides path and query of its URL from the role %s and the audit log',
+    async (role) => {
+      const base = 'https://chat.test:8443';
+      const hook = { name: 'chat', is_active: false };
+      const { id, url } = await gateway.must('POST', '/webhooks', {
+        ...hook,
+        url: `${base}/T0/hush?key=hush`,
+      });
+      expect(url).toBe(`${base}/T0/hush?key=hush`);
+      const { token } = await gateway.must('POST', '/admin/tokens', { name: role, role });
+      const headers = { authorization: `Bearer ${token}` };
+      const get = (path: string, as = headers) => gateway.api('GET', path, undefined, as);
+      const seen = [
+        await get('/webhooks?limit=500'),
+        await get(`/webhooks/${id}`),
+        await get('/webhook-deliveries'),
+      ];
+      expect(seen.map(({ status }) => status)).toEqual([200, 200, 200]);
+      expect(seen[1]?.body.data.url).toBe(`${base}/********`);
+      await gateway.must('PATCH', `/webhooks/${id}`, { url: `${base}/T0/hush-2` });
+      const changes = await gateway.must('GET', `/audit?resource_id=${id}`);
+      const urls = changes.map(({ change }: { readonly change: { readonly url: string } }) => change.url);
+      expect(urls).toEqual([`${base}/********`, `${base}/********`]);
+      expect(JSON.stringify(seen.map(({ body, headers: fields }) => [body, [...fields]]))).not.toContain(
+        'hush',
+      );
+      expect((await gateway.must('GET', `/webhooks/${id}`)).url).toBe(`${base}/T0/hush-2`);
+      await gateway.must('PATCH', `/webhooks/${id}`, { url: base });
+      expect((await get(`/webhooks/${id}`)).body.data.url).toBe(`${base}/`);
+      await remove(id);
+    },
+  );
 });
 
 describe('a gateway that is killed', () => {

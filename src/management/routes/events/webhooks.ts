@@ -32,6 +32,7 @@ import {
   type WebhookInput,
   type WebhookRotation,
 } from '../../schemas/events/webhook.ts';
+import { MASK } from '../../write/policy-secrets-view.ts';
 import type { RuleContext } from '../../write/rule-context.ts';
 import { nextUpdatedAt, NOTHING_TOUCHED } from '../../write/write.ts';
 
@@ -64,6 +65,7 @@ export const webhooks: Resource<object, WebhookInput, StoredWebhook> = {
   remove: (writer, { id }) => writer.deleteWebhook(id),
   writable: ({ name, url, events, app_ids, is_active }) => ({ name, url, events, app_ids, is_active }),
   present: presentWebhook,
+  presentMasked: (webhook) => ({ ...presentWebhook(webhook), url: maskedUrl(webhook.url) }),
   nameOf: ({ name }) => name,
   warnings: async (_rules, _scope, { url }) => urlWarnings(url),
   touched: () => NOTHING_TOUCHED,
@@ -72,6 +74,12 @@ export const webhooks: Resource<object, WebhookInput, StoredWebhook> = {
 function presentWebhook(webhook: StoredWebhook): Readonly<Record<string, unknown>> {
   const { secret: _secret, previous_secret: _previous, ...served } = webhook;
   return served;
+}
+
+/** Path and query of a URL are the password of many receivers, such as those of chat services. */
+function maskedUrl(text: string): string {
+  const { origin, pathname, search } = new URL(text);
+  return `${origin}/${pathname + search === '/' ? '' : MASK}`;
 }
 
 async function buildWebhook(

@@ -27,7 +27,7 @@ const written = {
     maxLength: 2_048,
     pattern: NO_CONTROL_CHARACTERS_PATTERN,
     description:
-      'Where events are sent, with `https://` or `http://`. The rules of egress apply to it. Viewers can read it.',
+      'Where events are sent, with `https://` or `http://`. The rules of egress apply to it. Roles below `admin` see `********` in place of its path and query, as does the audit log.',
   }),
   events: Type.Optional(
     Type.Array(Type.String({ maxLength: 64 }), {
