@@ -34,6 +34,10 @@ export class SendWindows<S extends SendingStream> {
   #initial = WINDOW_BYTES;
   /** In the order of their turns. */
   readonly #waiting = new Set<S>();
+  /** Whether the window of the connection has opened since the last turn. */
+  #isOpened = false;
+  /** Streams whose own windows have. */
+  readonly #opened = new Set<S>();
   /** Whether a call of `pump` is scheduled. */
   #isPumping = false;
 
@@ -78,6 +82,22 @@ export class SendWindows<S extends SendingStream> {
     }
   }
 
+  /**
+   * Those whose windows have opened get a turn. Called when everything that was read has been processed, because a peer
+   * may open its windows byte by byte: a turn of all streams for each of its frames would cost far more than the frame.
+   */
+  onReadEnd(): void {
+    if (this.#isOpened) {
+      this.#isOpened = false;
+      this.#opened.clear();
+      return this.#connection.pump();
+    }
+    if (this.#opened.size === 0) return;
+    const opened = Array.from(this.#opened);
+    this.#opened.clear();
+    for (const stream of opened) if (this.roomFor(stream) > 0) this.#giveTurn(stream);
+  }
+
   #giveTurn(stream: S): void {
     if (this.#waiting.delete(stream) && stream.onRoom()) this.wait(stream);
   }
@@ -85,11 +105,14 @@ export class SendWindows<S extends SendingStream> {
   /** The stream has ended. */
   forget(stream: S): void {
     this.#waiting.delete(stream);
+    this.#opened.delete(stream);
   }
 
   /** No stream gets another turn. */
   stop(): void {
     this.#waiting.clear();
+    this.#opened.clear();
+    this.#isOpened = false;
   }
 
   /**
@@ -111,7 +134,7 @@ export class SendWindows<S extends SendingStream> {
     if (bytes === 0) return this.#connection.onFrameError(ErrorCode.protocol);
     this.#window += bytes;
     if (this.#window > WINDOW_BYTES_MAX) return this.#connection.onFrameError(ErrorCode.flowControl);
-    this.#connection.pump();
+    this.#isOpened = true;
   }
 
   /** A WINDOW_UPDATE frame of an open stream. */
@@ -119,6 +142,6 @@ export class SendWindows<S extends SendingStream> {
     if (bytes === 0) return stream.breakOff(ErrorCode.protocol);
     stream.window += bytes;
     if (stream.window > WINDOW_BYTES_MAX) return stream.breakOff(ErrorCode.flowControl);
-    if (this.roomFor(stream) > 0) this.#giveTurn(stream);
+    if (this.#waiting.has(stream)) this.#opened.add(stream);
   }
 }

@@ -317,6 +317,38 @@ describe('a body for a backend with small windows', () => {
   );
 });
 
+it.each([
+  ['connection', true],
+  ['stream', false],
+])(
+  'windows of the %s that a backend opens byte by byte are used once for each read',
+  async (_which, ofAll) => {
+    const first = 65_535;
+    const updates = 1_000;
+    let [received, frames] = [0, 0];
+    const { backend, proxy, url } = await start(
+      (connection, { type, flags, stream, payload }) => {
+        if (type === FRAME.headers && !ofAll) connection.send(windowUpdate(0, 10_000_000));
+        if (type !== FRAME.data) return;
+        [received, frames] = [received + payload.length, frames + 1];
+        if ((flags & END_STREAM) !== 0) return connection.send(whole(stream, String(received)));
+        const opened = ofAll ? 0 : stream;
+        if (received === first) {
+          frames = 0;
+          connection.send(...Array.from({ length: updates }, () => windowUpdate(opened, 1)));
+        } else if (received === first + updates) {
+          expect(frames).toBeLessThan(updates / 10);
+          connection.send(windowUpdate(opened, 1_000_000));
+        }
+      },
+      ofAll ? { first: setting(4, 2 ** 30) } : {},
+    );
+    const response = await fetch(url, { method: 'POST', body: 'x'.repeat(200_000) });
+    expect(await response.text()).toBe('200000');
+    expect([backend.connections.length, proxy.failures, proxy.defects]).toEqual([1, [], []]);
+  },
+);
+
 it('a buffered body is sent to a backend with large windows while other requests run', async () => {
   const received = new Map<number, number>();
   const { backend, proxy, url } = await start(

@@ -300,6 +300,24 @@ describe('what is rare and allowed', () => {
 });
 
 describe('windows', () => {
+  // Each frame would otherwise cost a turn of all streams that wait.
+  it.each([
+    ['connection', 0],
+    ['stream', 1],
+  ])('of the %s that open byte by byte are used once for each read', async (_which, opened) => {
+    const first = 65_535;
+    const updates = 1_000;
+    const client = await connected(opened === 0 ? setting(4, 2 ** 30) : undefined);
+    client.send(headers(1, to('/large')), ...(opened === 0 ? [] : [windowUpdate(0, 2 ** 30)]));
+    await untilHolds(() => contentOf(client, 1).length === first, 'the window is used');
+    const frames = client.frames().length;
+    client.send(...Array.from({ length: updates }, () => windowUpdate(opened, 1)));
+    await untilHolds(() => contentOf(client, 1).length === first + updates, 'what has opened is used');
+    expect(client.frames().length - frames).toBeLessThan(updates / 10);
+    client.send(windowUpdate(opened, 2_000_000), windowUpdate(1 - opened, 2_000_000));
+    await answered(client, 1);
+  });
+
   it('of responses are kept to the byte, also when a setting takes them below nothing', async () => {
     const client = await connected(setting(4, 1_000));
     client.send(headers(1, to('/large')));

@@ -180,6 +180,7 @@ export class Http2Connection
   }
 
   #afterRead(bytes: number): void {
+    if (this.#phase === 'open' || this.#phase === 'closing') this.wire.sending.onReadEnd();
     if (this.wire.reader.isWithinFrame || this.#headWait !== undefined) this.#awaitHead(bytes);
   }
 

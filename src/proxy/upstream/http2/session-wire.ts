@@ -135,6 +135,7 @@ export class SessionWire implements FrameReceiver {
 
   read(bytes: Buffer, length: number): void {
     this.#reader.read(bytes, 0, length);
+    this.sending.onReadEnd();
     const touched = this.#touched;
     if (touched.length === 0) return;
     this.#touched = [];
