@@ -30,6 +30,8 @@ export class SendWindows<S extends SendingStream> {
   readonly #connection: SendingConnection;
   /** Bytes that the gateway may send. */
   #window = WINDOW_BYTES;
+  /** How often the peer has opened it. */
+  #openings = 0;
   /** The window of a new stream. */
   #initial = WINDOW_BYTES;
   /** In the order of their turns. */
@@ -53,6 +55,11 @@ export class SendWindows<S extends SendingStream> {
   /** Bytes of content that may be sent now. */
   roomFor(stream: S): number {
     return this.#connection.isBlocked ? 0 : Math.min(this.#window, stream.window);
+  }
+
+  /** Differs each time that the window of the connection is used up; undefined while there is room. */
+  get usedUp(): number | undefined {
+    return this.#window > 0 ? undefined : this.#openings;
   }
 
   /** Counts content that is sent. */
@@ -134,6 +141,7 @@ export class SendWindows<S extends SendingStream> {
     if (bytes === 0) return this.#connection.onFrameError(ErrorCode.protocol);
     this.#window += bytes;
     if (this.#window > WINDOW_BYTES_MAX) return this.#connection.onFrameError(ErrorCode.flowControl);
+    this.#openings += 1;
     this.#isOpened = true;
   }
 

@@ -1,7 +1,13 @@
-/** Apps that have the same backend of HTTP/2: what one of them has under way leaves room for the other. */
+/** Requests and apps that have the same backend of HTTP/2: what one of them has under way leaves room for others. */
 import * as http from 'node:http';
 import { expect, it } from 'vitest';
-import { startHttp2Backend } from '../../support/backends/http2-backend.ts';
+import { setTimeout as pause } from 'node:timers/promises';
+import {
+  startFrameBackend,
+  startHttp2Backend,
+  type FrameConnection,
+} from '../../support/backends/http2-backend.ts';
+import { ACK, END_STREAM, FRAME, frame, headers } from '../../support/clients/http2-frames.ts';
 import { closeAfterEach } from '../../support/closers.ts';
 import { until } from '../../support/measure/until.ts';
 import { oneRoute, startProxy } from '../../support/proxy.ts';
@@ -49,3 +55,38 @@ it('requests that hang at a backend of two apps leave streams for the other app'
   agent.destroy();
   expect(new Set(await Promise.all(statuses))).toEqual(new Set([0, 503]));
 });
+
+it('a body that a backend does not read does not keep back the bodies of other requests', async () => {
+  // As servers in Go and Rust do: the window of the connection is opened when the application reads.
+  const server = await startFrameBackend((connection, { type, flags, stream, payload }) => {
+    if (type === FRAME.ping) connection.send(frame(FRAME.ping, ACK, 0, payload));
+    if (type === FRAME.data && (flags & END_STREAM) !== 0)
+      connection.send(headers(stream, [[':status', '200']]));
+  }, settings);
+  closers.push(() => server.close());
+  const proxy = await startProxy(
+    oneRoute({ backendPort: server.port, revision: { backend_protocol: 'h2' } }),
+  );
+  closers.push(() => proxy.close());
+  const post = (body: string, signal?: AbortSignal) =>
+    fetch(`http://127.0.0.1:${proxy.port}/a/v1/x`, { method: 'POST', body, signal: signal ?? null });
+  const unread = new AbortController();
+  const first = post('x'.repeat(CONNECTION_WINDOW_BYTES + 1), unread.signal).catch(() => undefined);
+  await until(() => bytesOf(server.connections[0]) === CONNECTION_WINDOW_BYTES);
+  // The first of these shows that the window is shut, those after it find another connection.
+  const second = post('y', unread.signal).catch(() => undefined);
+  await until(() => server.connections[0]?.frames.filter(({ type }) => type === FRAME.headers).length === 2);
+  await pause(1_000);
+  for (let count = 0; count < 10; count++) expect((await post('z')).status).toBe(200);
+  expect(server.connections).toHaveLength(2);
+  unread.abort();
+  await Promise.all([first, second]);
+});
+
+const CONNECTION_WINDOW_BYTES = 65_535;
+/** SETTINGS_INITIAL_WINDOW_SIZE: larger than the window of the connection. */
+const settings = Buffer.from([0, 4, 0, 16, 0, 0]);
+const bytesOf = (connection: FrameConnection | undefined): number =>
+  (connection?.frames ?? [])
+    .filter(({ type }) => type === FRAME.data)
+    .reduce((sum, { payload }) => sum + payload.length, 0);

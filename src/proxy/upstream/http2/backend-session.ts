@@ -29,6 +29,8 @@ const PING_IDLE_MS = 20_000;
 const PING_PATIENCE_MS = 1_000;
 /** Without a reply after this time, the session is closed. */
 export const PING_TIMEOUT_MS = 10_000;
+/** For how long a backend may leave the window of the connection shut before new streams go elsewhere. */
+const SHUT_MS = 250;
 /** At the end: how long writing GOAWAY, or reading what the backend sends after a failed write, may take. */
 const LINGER_MS = 1_000;
 
@@ -76,6 +78,9 @@ export class BackendSession implements StreamHost, LinkOwner, WireOwner, Expirin
   #pingAtMs = Infinity;
   /** Whether the backend has refused a stream: it then has as many as it accepts. */
   #isFull = false;
+  /** `usedUp` of the window when it was last looked at, and since when it has been the same. */
+  #usedUp: number | undefined;
+  #usedUpSinceMs = 0;
 
   constructor(backend: CompiledBackend, number: number, options: SessionOptions) {
     const { deadlines, means } = options;
@@ -117,6 +122,18 @@ export class BackendSession implements StreamHost, LinkOwner, WireOwner, Expirin
 
   get hasRoom(): boolean {
     return !this.#isFull && this.#streams.size < this.capacity;
+  }
+
+  /**
+   * Whether bodies cannot be sent: a backend that opens the window of the connection when it reads a body, as servers
+   * in Go do, shuts it for all streams when it does not read that of one.
+   */
+  isShut(): boolean {
+    const { usedUp } = this.wire.sending;
+    const { nowMs } = this.#options.deadlines;
+    if (usedUp === undefined || usedUp !== this.#usedUp) this.#usedUpSinceMs = nowMs;
+    this.#usedUp = usedUp;
+    return nowMs - this.#usedUpSinceMs >= SHUT_MS;
   }
 
   /** Whether the name of the backend may have another address by now. */
@@ -192,7 +209,7 @@ export class BackendSession implements StreamHost, LinkOwner, WireOwner, Expirin
     if (pingedForMs >= PING_PATIENCE_MS) this.retire();
     // Content was counted when it arrived.
     if (!this.guard.allowsBytes(this.#link.bytesRead, 0, nowMs)) return this.#stopFlood();
-    if (this.#streams.size > 0) return;
+    if (this.#streams.size > 0) return void this.isShut();
     const isIdleOver = nowMs - this.#idleSinceMs >= this.#options.idleTimeoutMs;
     if (isIdleOver || this.isOld) return this.retire();
     if (nowMs - this.#heardAtMs >= PING_IDLE_MS) this.#ping();

@@ -1,6 +1,6 @@
 /**
  * The HTTP/2 sessions of one worker, by backend. A stream goes to the oldest session with room, so that the others can
- * end; when all are full, to a new one, up to a limit. Owns which backends of `backend_protocol: auto` have chosen
+ * end; when all are full, or the backend reads no bodies on them, to a new one, up to a limit. Owns which backends of `backend_protocol: auto` have chosen
  * HTTP/1.1.
  */
 import type { CompiledBackend } from '../../../config/types.ts';
@@ -90,14 +90,16 @@ export class BackendSessions {
     for (const session of this.#byKey.get(poolKey) ?? []) if (session.isOld) session.retire();
     const sessions = this.#byKey.get(poolKey) ?? [];
     const chosen =
-      sessions.find((session) => session.isOpen && session.hasRoom) ??
-      sessions.find((session) => session.hasRoom);
+      sessions.find((session) => session.isOpen && session.hasRoom && !session.isShut()) ??
+      sessions.find((session) => session.hasRoom && !session.isShut());
     if (chosen !== undefined) return chosen;
     if (sessions.length < this.#options.maxUpstreamHttp2Connections) {
       const session = this.#open(backend);
       this.#byKey.set(poolKey, [...sessions, session]);
       return session;
     }
+    const shut = sessions.find((session) => session.hasRoom);
+    if (shut !== undefined) return shut;
     // The backend may allow fewer streams than before; the session then keeps the excess until there is room.
     return sessions.reduce((least, session) => (session.streamCount < least.streamCount ? session : least));
   }
