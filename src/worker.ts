@@ -159,7 +159,7 @@ const traces =
   tracing &&
   new TraceTap({
     keep: tracing.keep,
-    send: (batch, count) => spanWriter?.push(batch, count),
+    ring: spanWriter,
     epochMs: () => clock.nowMs() - clock.monotonicMs(),
   });
 const debugTokens = new DebugTokens();

@@ -73,14 +73,21 @@ export class BatchWriter {
     this.#onFilling = onFilling;
   }
 
+  /** Whether little room is left. */
+  get isNearlyFull(): boolean {
+    return isNearlyFull(this.#ring);
+  }
+
+  /** Counts items that are not written. */
+  drop(items: number): void {
+    Atomics.add(this.#ring.dropped, 0, BigInt(items));
+  }
+
   /** Appends a batch, if there is room. @param items number of items in it */
   push(batch: Uint8Array, items: number): void {
-    const { control, dropped, bytes } = this.#ring;
+    const { control, bytes } = this.#ring;
     const at = this.#placeFor(HEADER_BYTES + padded(batch.length));
-    if (at < 0) {
-      Atomics.add(dropped, 0, BigInt(items));
-      return;
-    }
+    if (at < 0) return this.drop(items);
     this.#words[at / 4] = batch.length;
     this.#words[at / 4 + 1] = items;
     const { byteOffset, length } = batch;

@@ -4,8 +4,10 @@
  */
 import type { ExchangeView } from '../../proxy/interfaces/exchange-view.ts';
 import { ProtobufWriter } from '../otlp/protobuf-writer.ts';
+import type { BatchWriter } from '../ring/batch-ring.ts';
 import { ExchangeSpans } from './exchange-spans.ts';
 import type { Slowest } from './slowest.ts';
+import { TraceShares } from './trace-shares.ts';
 
 /** A batch of this size is sent at once. */
 const BATCH_BYTES = 32 * 1024;
@@ -21,15 +23,16 @@ export interface KeepRules {
 
 export interface TraceTapOptions {
   readonly keep: KeepRules;
-  /** Receives spans as fields of ScopeSpans; the bytes are valid during the call. */
-  readonly send: (batch: Uint8Array, spans: number) => void;
+  /** Receives spans as fields of ScopeSpans; undefined when nothing is exported. */
+  readonly ring: Pick<BatchWriter, 'push' | 'drop' | 'isNearlyFull'> | undefined;
   /** Unix milliseconds when the monotonic clock was 0, by the current wall clock. */
   readonly epochMs: () => number;
 }
 
 export class TraceTap {
   readonly #keep: KeepRules;
-  readonly #send: TraceTapOptions['send'];
+  readonly #ring: TraceTapOptions['ring'];
+  readonly #shares: TraceShares;
   readonly #epochMs: () => number;
   readonly #spans = new ExchangeSpans();
   readonly #batch = new ProtobufWriter();
@@ -38,9 +41,10 @@ export class TraceTap {
   #count = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor({ keep, send, epochMs }: TraceTapOptions) {
+  constructor({ keep, ring, epochMs }: TraceTapOptions) {
     this.#keep = keep;
-    this.#send = send;
+    this.#ring = ring;
+    this.#shares = new TraceShares(() => ring?.isNearlyFull === true);
     this.#epochMs = epochMs;
   }
 
@@ -50,6 +54,9 @@ export class TraceTap {
     if (!isSlow && exchange.trace?.isSampled !== true && !this.#isKept(exchange)) return;
     const trace = exchange.traced();
     if (trace === undefined) return;
+    const { version, startedMs, durationMs } = exchange;
+    if (!this.#shares.mayKeep(version?.app.id ?? '', startedMs + durationMs))
+      return this.#ring?.drop(1 + trace.attempts.length);
     if (this.#count === 0) this.#batchEpochMs = this.#epochMs();
     this.#count += this.#spans.write(this.#batch, exchange, trace, this.#batchEpochMs);
     if (this.#batch.length >= BATCH_BYTES) this.#push();
@@ -67,7 +74,7 @@ export class TraceTap {
 
   #push(): void {
     if (this.#count === 0) return;
-    this.#send(this.#batch.bytes, this.#count);
+    this.#ring?.push(this.#batch.bytes, this.#count);
     this.#batch.clear();
     this.#count = 0;
   }

@@ -1,0 +1,40 @@
+/**
+ * Which traces are kept while little memory is left for them: those of apps that have fewer than the average app had
+ * lately. Otherwise the requests of one app, such as a flood of refused ones, would push out the traces of all others.
+ */
+
+/** Each time, the numbers of traces are halved. */
+const HALVING_MS = 1_000;
+/** Apps below it are forgotten: some seconds after their last trace. */
+const COUNT_MIN = 0.1;
+
+export class TraceShares {
+  readonly #isNearlyFull: () => boolean;
+  /** Traces of each app, kept or not. */
+  readonly #counts = new Map<string, number>();
+  #total = 0;
+  #halvedAtMs = 0;
+
+  constructor(isNearlyFull: () => boolean) {
+    this.#isNearlyFull = isNearlyFull;
+  }
+
+  /** Whether a trace may be kept. It then counts for the next ones. @param nowMs monotonic */
+  mayKeep(appId: string, nowMs: number): boolean {
+    if (nowMs - this.#halvedAtMs >= HALVING_MS) this.#halve(nowMs);
+    const own = (this.#counts.get(appId) ?? 0) + 1;
+    this.#counts.set(appId, own);
+    this.#total += 1;
+    return own * this.#counts.size <= this.#total || !this.#isNearlyFull();
+  }
+
+  #halve(nowMs: number): void {
+    this.#halvedAtMs = nowMs;
+    this.#total = 0;
+    for (const [appId, count] of this.#counts) {
+      if (count / 2 < COUNT_MIN) this.#counts.delete(appId);
+      else this.#counts.set(appId, count / 2);
+      this.#total += count / 2 < COUNT_MIN ? 0 : count / 2;
+    }
+  }
+}
