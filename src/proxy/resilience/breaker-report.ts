@@ -8,7 +8,7 @@ import type { Breaker, Outcome, Trial } from './breaker.ts';
 import type { FailureKind } from '../interfaces/observer.ts';
 import type { Revision } from '../interfaces/route.ts';
 import type { Exchange } from '../exchange.ts';
-import { failureText, type UpstreamFailure } from '../upstream/upstream-failure.ts';
+import { failureText, isNeutral, type UpstreamFailure } from '../upstream/upstream-failure.ts';
 import { isFailedStatus } from './failed-status.ts';
 
 /** A response that has lasted this long is a success, however it ends; milliseconds. */
@@ -72,10 +72,9 @@ export class BreakerReport {
 
   failed(failure: UpstreamFailure): void {
     const detail = failureText(failure);
-    if (failure.cause !== 'denied') return this.#backendFailed(failure.cause, detail);
-    // The gateway must not connect to this address, which says nothing about the backend.
+    if (!isNeutral(failure)) return this.#backendFailed(failure.cause, detail);
     const { context, requestId } = this.#exchange;
-    context.observer.backendFailed(this.#revision, 'denied', detail, requestId);
+    context.observer.backendFailed(this.#revision, failure.cause, detail, requestId);
     if (this.#trial !== undefined) this.#tell('abandoned', detail);
   }
 

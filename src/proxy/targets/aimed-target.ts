@@ -7,7 +7,7 @@ import type { CompiledBackend } from '../../config/types.ts';
 import type { ExchangeView } from '../interfaces/exchange-view.ts';
 import type { Route } from '../interfaces/route.ts';
 import { isFailedStatus } from '../resilience/failed-status.ts';
-import type { UpstreamFailure } from '../upstream/upstream-failure.ts';
+import { isNeutral, type UpstreamFailure } from '../upstream/upstream-failure.ts';
 import { requestKey } from './hash-source.ts';
 import type { TargetGroup } from './target-group.ts';
 import type { ChosenTarget, TargetChoice } from './target-view.ts';
@@ -90,10 +90,9 @@ export class AimedTarget {
     else this.#isAnswered = true;
   }
 
-  failed({ cause }: UpstreamFailure): void {
+  failed(failure: UpstreamFailure): void {
     this.#isAnswered = false;
-    // The gateway must not connect to the address, which says nothing about the target.
-    if (cause !== 'denied') this.#failed();
+    if (!isNeutral(failure)) this.#failed();
   }
 
   /** Ends the attempt; may be called again. */

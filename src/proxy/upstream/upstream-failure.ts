@@ -38,6 +38,7 @@ const FAULTS = {
   head_too_large: 'the response head is too large',
   not_http2: 'cannot connect: it does not speak HTTP/2, which backend_protocol h2 requires',
   stream_refused: 'the backend did not take the HTTP/2 stream',
+  stream_calmed: 'the backend has no room for the HTTP/2 stream',
   stream_reset: 'the backend ended the HTTP/2 stream before its response was complete',
   bad_stream: 'the HTTP/2 stream broke the protocol or its limits',
   bad_session: 'the HTTP/2 connection broke the protocol',
@@ -62,6 +63,14 @@ export interface UpstreamFailure {
   readonly systemCode?: string;
   /** Set when the fault has no text of its own: the message of egress, the parser or the handshake. */
   readonly text?: string;
+}
+
+/**
+ * Whether the failure says nothing about the state of the backend: the gateway must not connect to it, or it has no
+ * room for the stream because of others on its connection, which may be requests of clients that do not read.
+ */
+export function isNeutral({ cause, fault }: UpstreamFailure): boolean {
+  return cause === 'denied' || fault === 'stream_calmed';
 }
 
 /** The text for operators. */

@@ -1,5 +1,6 @@
 /** Requests and apps that have the same backend of HTTP/2: what one of them has under way leaves room for others. */
 import * as http from 'node:http';
+import * as net from 'node:net';
 import { expect, it } from 'vitest';
 import { setTimeout as pause } from 'node:timers/promises';
 import {
@@ -7,7 +8,7 @@ import {
   startHttp2Backend,
   type FrameConnection,
 } from '../../support/backends/http2-backend.ts';
-import { ACK, END_STREAM, FRAME, frame, headers } from '../../support/clients/http2-frames.ts';
+import { ACK, END_STREAM, FRAME, frame, headers, number32 } from '../../support/clients/http2-frames.ts';
 import { closeAfterEach } from '../../support/closers.ts';
 import { until } from '../../support/measure/until.ts';
 import { oneRoute, startProxy } from '../../support/proxy.ts';
@@ -83,6 +84,69 @@ it('a body that a backend does not read does not keep back the bodies of other r
   await Promise.all([first, second]);
 });
 
+it('clients that do not read do not make the backend fail for others, or open its breaker', async () => {
+  // Node's server resets further streams of a connection, with ENHANCE_YOUR_CALM, when 10 MB wait on it.
+  const large = Buffer.alloc(2_000_000);
+  let unread = 0;
+  const server = await startHttp2Backend((stream, headers) => {
+    stream.respond({ ':status': 200 });
+    const isLarge = headers[':path'] === '/large';
+    if (isLarge) unread += 1;
+    stream.end(isLarge ? large : 'well');
+  });
+  closers.push(() => server.close());
+  const revision = { backend_protocol: 'h2' } as const;
+  const proxy = await startProxy(oneRoute({ backendPort: server.port, revision }));
+  closers.push(() => proxy.close());
+  for (let count = 0; count < 12; count++) {
+    const socket = net.connect({ port: proxy.port, host: '127.0.0.1' }).pause();
+    socket.write('GET /a/v1/large HTTP/1.1\r\nHost: a\r\n\r\n');
+    closers.push(async () => socket.destroy());
+  }
+  await until(() => unread >= 6);
+  await pause(500);
+  const url = `http://127.0.0.1:${proxy.port}/a/v1/x`;
+  for (let count = 0; count < 10; count++) {
+    const response = await fetch(url);
+    expect([response.status, await response.text()]).toEqual([200, 'well']);
+  }
+  const posts = await Promise.all(
+    Array.from({ length: 20 }, () => fetch(url, { method: 'POST', body: 'x' })),
+  );
+  expect(posts.map(({ status }) => status)).not.toContain(503);
+  expect((await fetch(url)).status).toBe(200);
+});
+
+it.each([
+  ['GET', 5, 'upstream_reset'],
+  ['POST', 1, 'upstream_reset'],
+])(
+  'a backend without room for a %s gets it %i times, and its breaker stays closed',
+  async (method, times, code) => {
+    let streams = 0;
+    const server = await startFrameBackend((connection, { type, stream, payload }) => {
+      if (type === FRAME.ping) connection.send(frame(FRAME.ping, ACK, 0, payload));
+      if (type !== FRAME.headers) return;
+      streams += 1;
+      connection.send(frame(FRAME.rstStream, 0, stream, number32(ENHANCE_YOUR_CALM)));
+    });
+    closers.push(() => server.close());
+    const proxy = await startProxy(
+      oneRoute({ backendPort: server.port, revision: { backend_protocol: 'h2' } }),
+    );
+    closers.push(() => proxy.close());
+    for (let count = 1; count <= 10; count++) {
+      const response = await fetch(`http://127.0.0.1:${proxy.port}/a/v1/x`, { method });
+      expect([response.status, await response.json(), streams]).toEqual([
+        502,
+        expect.objectContaining({ code }),
+        count * times,
+      ]);
+    }
+  },
+);
+
+const ENHANCE_YOUR_CALM = 11;
 const CONNECTION_WINDOW_BYTES = 65_535;
 /** SETTINGS_INITIAL_WINDOW_SIZE: larger than the window of the connection. */
 const settings = Buffer.from([0, 4, 0, 16, 0, 0]);

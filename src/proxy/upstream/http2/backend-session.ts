@@ -76,7 +76,7 @@ export class BackendSession implements StreamHost, LinkOwner, WireOwner, Expirin
   #heardAtMs: number;
   #idleSinceMs: number;
   #pingAtMs = Infinity;
-  /** Whether the backend has refused a stream: it then has as many as it accepts. */
+  /** Whether the backend has refused a stream, or had no memory for it: it then has as many as it accepts. */
   #isFull = false;
   /** `usedUp` of the window when it was last looked at, and since when it has been the same. */
   #usedUp: number | undefined;
@@ -173,7 +173,8 @@ export class BackendSession implements StreamHost, LinkOwner, WireOwner, Expirin
     this.#waiting.delete(stream);
     this.#surplus.delete(stream);
     const { deadlines } = this.#options;
-    if (code === ErrorCode.refusedStream) this.#isFull = this.#streams.size > 0;
+    if (code === ErrorCode.refusedStream || code === ErrorCode.enhanceYourCalm)
+      this.#isFull = this.#streams.size > 0;
     else this.#isFull = false;
     // Backends close a connection with too many resets, which ends the requests of others.
     const isReset = code !== undefined && code !== ErrorCode.none;

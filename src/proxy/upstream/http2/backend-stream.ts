@@ -19,12 +19,13 @@ import type { BodyBuffer } from '../../io/body-buffer-pool.ts';
 import { INTERIM_RESPONSES_MAX, TEXT_BODY_BYTES_MAX } from '../../options.ts';
 import type { BodyMemory, RequestSource, Upstream, UpstreamClient } from '../upstream.ts';
 import type { UpstreamFailure } from '../upstream-failure.ts';
+import { isIdempotent } from '../../resilience/retry.ts';
 import { BodyQueue } from '../../io/body-queue.ts';
 import { HeldBytes } from '../../io/held-bytes.ts';
 import { TURN_BYTES } from '../../io/send-windows.ts';
 import type { Section } from './response-sections.ts';
 import { STREAM_WINDOW_BYTES, type SessionWire, type WireStream } from './session-wire.ts';
-import { failureOfCode, malformed } from './stream-failure.ts';
+import { errorName, failureOfCode, malformed } from './stream-failure.ts';
 
 /** The session as its streams see it. */
 export interface StreamHost {
@@ -375,8 +376,13 @@ export class BackendStream implements Upstream, WireStream {
       this.#complete();
       return host.wire.touch(this);
     }
-    if (code === ErrorCode.refusedStream) this.isUnsent = true;
-    if (this.isUnsent && !this.responseBegun) return this.#fail({ cause: 'reset', fault: 'stream_refused' });
+    if (this.responseBegun) return this.#fail(failureOfCode(code));
+    // A server without memory for another stream of the connection, such as Node's, does not look at the request. As no
+    // RFC says so, only a request that may arrive twice is sent again.
+    const isCalmed = code === ErrorCode.enhanceYourCalm;
+    if (code === ErrorCode.refusedStream || (isCalmed && isIdempotent(this.#method))) this.isUnsent = true;
+    if (isCalmed) return this.#fail({ cause: 'reset', fault: 'stream_calmed', systemCode: errorName(code) });
+    if (this.isUnsent) return this.#fail({ cause: 'reset', fault: 'stream_refused' });
     this.#fail(failureOfCode(code));
   }
 
