@@ -91,6 +91,7 @@ export async function problemsOf(parts: Parts, others: ProblemParts): Promise<re
     ...traceProblems(parts),
     ...webhookProblems(webhooks),
     ...eventProblems(parts),
+    ...secretKeyProblems(parts),
     ...listeningProblems(parts),
   ];
   return problems.map((problem) => ({ ...problem, node: cluster.name }));
@@ -195,6 +196,24 @@ function eventProblems({ events, troubles, clock }: Parts): FoundProblem[] {
   if (dropped === undefined) return [];
   const detail = `${counted(dropped.count, 'event was', 'events were')} not recorded in the last ten minutes: the database was away for too long, or refused them`;
   return [found('warning', 'events_dropped', detail, { kind: 'database' }, dropped.firstMs)];
+}
+
+/** A key that has leaked, or that was meant to be removed, still decrypts. */
+function secretKeyProblems({ repository }: Parts): FoundProblem[] {
+  const keys = secretKeysOf(repository);
+  if (keys < 2) return [];
+  const detail = `The gateway has ${keys} secret keys: the first one encrypts, all of them decrypt. When every gateway has the new key first, run "headgate secrets rekey"; when "headgate secrets list" shows that nothing needs the other keys, remove them`;
+  const link = { kind: 'settings', setting: 'GATEWAY_SECRET_KEY' } as const;
+  return [found('info', 'secret_key_changing', detail, link)];
+}
+
+/** 0 while there has been no database since the start. */
+function secretKeysOf(repository: Parts['repository']): number {
+  try {
+    return repository.secrets.keyIds.length;
+  } catch {
+    return 0;
+  }
 }
 
 function listeningProblems({ settings: { server } }: Parts): FoundProblem[] {

@@ -3,6 +3,7 @@ import type { GatewayEvent } from '../model/events/events.ts';
 import type { StoredWebhook } from '../model/events/webhook.ts';
 import type { DeliveryState } from '../storage/delivery-store.ts';
 import type { EventStore } from '../storage/event-store.ts';
+import type { SecretStore } from '../storage/secret-store.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { LimitSettings, RateLimitGlobals } from '../policy/dependencies.ts';
 import type { Revision } from '../model/resources.ts';
@@ -150,6 +151,8 @@ interface WebhookTestOutcome {
 export interface ManagementContext {
   /** Throws StorageUnavailable when there has been no database since the start. */
   readonly events: () => EventStore;
+  /** Throws StorageUnavailable as `events` does. */
+  readonly secrets: () => SecretStore;
   readonly webhooks: WebhooksAccess;
   readonly egress: EgressCheck;
   /** Reads continue from a copy while the database is unavailable. */

@@ -29,6 +29,7 @@ import {
 import { profileOperation } from './routes/profiles.ts';
 import { serviceOperations } from './routes/service.ts';
 import { searchOperation } from './routes/overview/searching.ts';
+import { secretOperations } from './routes/overview/secrets.ts';
 import { certificateOperations } from './routes/overview/certificates.ts';
 import { stateOperation } from './routes/overview/gateway-state.ts';
 import { settingsOperation } from './routes/overview/shown-settings.ts';
@@ -90,6 +91,7 @@ export function allOperations(context: ManagementContext): Operation[] {
     stateOperation(context),
     ...certificateOperations(context),
     settingsOperation(context),
+    ...secretOperations(context),
     searchOperation(context),
     ...statsOperations(context),
     problemsOperation(context),

@@ -72,7 +72,7 @@ it('is masked in the answer, and sealed in every file of the database', async ()
 it('is sealed in the snapshot file, and replaced by another one when the key is gone', async () => {
   const app = await api.repository.read((reader) => reader.findApp('a'));
   if (app === undefined) throw new Error('There is no app');
-  const sealing = { box: createSecretBox(randomBytes(32), 'the test'), places: SECRET_PLACES };
+  const sealing = { box: createSecretBox([randomBytes(32)], 'the test'), places: SECRET_PLACES };
   const sealed = { app: sealApp(app, sealing), versions: [] };
   expect(JSON.stringify(sealed)).not.toContain(PASSWORD);
   expect(openAppTree(sealed, sealing, () => undefined).app).toEqual(app);

@@ -164,6 +164,7 @@ function contextOf(
     explain: dependencies.explain,
     live: dependencies.live,
     events: () => repository.events,
+    secrets: () => repository.secrets,
     webhooks: {
       states: async () => repository.deliveries.states(),
       nowMs: async () => repository.deliveries.nowMs(),

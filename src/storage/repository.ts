@@ -18,6 +18,7 @@ import type { AcmeStore } from './acme-store.ts';
 import type { DeliveryStore } from './delivery-store.ts';
 import type { EventStore } from './event-store.ts';
 import type { KeySweepStore } from './key-sweep-store.ts';
+import type { SecretStore } from './secret-store.ts';
 import type { ListOrder, Page, PageRequest } from './paging.ts';
 import type { KeyUsage, UsageDay, UsageName } from '../model/key-usage.ts';
 import type { FoundSession, SessionTimes, StoredSession } from '../model/resources.ts';
@@ -467,6 +468,7 @@ export interface Repository {
   readonly cluster: ClusterStore | undefined;
   /** Looks for keys that expire. Throws StorageUnavailable if the database has been unreachable since the start. */
   readonly keySweeps: KeySweepStore;
+  readonly secrets: SecretStore;
   /** Certificates by ACME. Throws StorageUnavailable if the database has been unreachable since the start. */
   readonly acme: AcmeStore;
   /** The gateway's events. Throws like `acme`. */

@@ -82,6 +82,7 @@ beforeAll(async () => {
     ['POST', `${webhook}/rotate`, {}, 'admin'],
     ['DELETE', webhook, undefined, 'admin'],
     ['POST', `/certificates/${CERTIFICATE}/renew`, {}, 'editor'],
+    ['POST', '/secrets/rekey', {}, 'admin'],
     ['POST', '/profiles', { kind: 'cpu', thread: 'main', seconds: 1 }, 'admin'],
     [
       'POST',

@@ -43,7 +43,7 @@ const openPostgresAt = (url: string, history: HistoryBounds = HISTORY_DEFAULTS):
     autoMigrate: true,
     clock: systemClock,
     history,
-    secretKey: Buffer.alloc(32, 7),
+    secretKeys: [Buffer.alloc(32, 7)],
     // Machines that run tests may stand still for a moment; what a slow database leads to has a test of its own.
     settings: { ...POSTGRES_DEFAULTS, timeoutMs: 10_000 },
   });

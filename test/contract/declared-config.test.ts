@@ -33,7 +33,7 @@ async function postgres(): Promise<Repository> {
     autoMigrate: true,
     clock: systemClock,
     history: HISTORY_DEFAULTS,
-    secretKey: Buffer.alloc(32, 7),
+    secretKeys: [Buffer.alloc(32, 7)],
     settings: { ...POSTGRES_DEFAULTS, timeoutMs: 10_000 },
   });
 }

@@ -31,7 +31,13 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const open = (secretKey = KEY, at = path): Promise<Repository> =>
-  openSqlite({ secretPlaces: SECRET_PLACES, path: at, autoMigrate: true, clock: systemClock, secretKey });
+  openSqlite({
+    secretPlaces: SECRET_PLACES,
+    path: at,
+    autoMigrate: true,
+    clock: systemClock,
+    secretKeys: [secretKey],
+  });
 
 async function inDatabase<T>(work: (repository: Repository) => Promise<T>, secretKey = KEY): Promise<T> {
   const repository = await open(secretKey);
@@ -128,7 +134,7 @@ test('after a change of the secret key only versions with secrets cannot be read
 test('a copy has the history too', async () => {
   await inDatabase(writeSecrets);
   const target = join(folder, 'copy', 'headgate.db');
-  const ends = { clock: systemClock, secretKey: KEY, secretPlaces: SECRET_PLACES };
+  const ends = { clock: systemClock, secretKeys: [KEY] as const, secretPlaces: SECRET_PLACES };
   const [from, to] = [await openSqliteSource({ ...ends, path }), openSqliteTarget({ ...ends, path: target })];
   const { stored } = await copyDatabase(from, to, () => undefined);
   await from.db.destroy();
@@ -159,7 +165,7 @@ test('several gateways compact one database at once, while they write', { timeou
           secretPlaces: SECRET_PLACES,
           autoMigrate: true,
           clock: systemClock,
-          secretKey: KEY,
+          secretKeys: [KEY] as const,
           settings: { ...POSTGRES_DEFAULTS, timeoutMs: 20_000 },
           history: { ...HISTORY_DEFAULTS, maxVersions },
         }),

@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { SECRET_PLACES } from '../../src/policy/secret-places.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import type { SecretKeys } from '../../src/lib/secret-key-text.ts';
 import type { ConfigPosition } from '../../src/model/config.ts';
 import { openPostgres, POSTGRES_DEFAULTS } from '../../src/storage/postgres/postgres.ts';
 import {
@@ -49,13 +50,13 @@ afterEach(async () => {
   for (const repository of opened) await repository.close();
 });
 
-async function open(secretKey: Buffer | undefined, throughRelay = false): Promise<Repository> {
+async function open(key: Buffer | readonly Buffer[] | undefined, throughRelay = false): Promise<Repository> {
   const repository = await openPostgres({
     secretPlaces: SECRET_PLACES,
     url: throughRelay ? url.replace(`:${server.port}/`, `:${relay.port}/`) : url,
     autoMigrate: true,
     clock: systemClock,
-    secretKey,
+    secretKeys: key && ([key].flat() as unknown as SecretKeys),
     settings: { ...POSTGRES_DEFAULTS, timeoutMs: 5_000, statementTimeoutMs: 1_000, connectTimeoutMs: 1_000 },
   });
   opened.push(repository);
@@ -302,4 +303,41 @@ test.each([
   await expect(refused).rejects.toBeInstanceOf(StorageRefused);
   await expect(refused).rejects.toThrow('"a" has a different GATEWAY_SECRET_KEY');
   expect(await names(first), 'who was refused is not listed').toEqual(['a']);
+});
+
+test('gateways with several keys join when each can decrypt what the others encrypt', async () => {
+  const [present, next, stranger] = [KEY, Buffer.alloc(32, 8), Buffer.alloc(32, 9)];
+  const first = await open([present, next]);
+  await join(first, describeNode('a'));
+  const joins = async (name: string, ...keys: Buffer[]): Promise<boolean> => {
+    const repository = await open(keys);
+    try {
+      await join(repository, describeNode(name));
+      return true;
+    } catch (error) {
+      expect(error).toBeInstanceOf(StorageRefused);
+      return false;
+    }
+  };
+  expect(await joins('only the next key', next)).toBe(false);
+  expect(await joins('the next one and a stranger', next, stranger)).toBe(false);
+  expect(await joins('only the present key', present)).toBe(true);
+  expect(await joins('encrypts with what one lacks', next, present)).toBe(false);
+  await joined.at(-1)?.leave();
+  expect(await joins('encrypts with the next key', next, present)).toBe(true);
+  expect(await joins('forgets the present key too early', next)).toBe(false);
+});
+
+test('secrets get another key only when every gateway encrypts with it', async () => {
+  const [present, next] = [KEY, Buffer.alloc(32, 8)];
+  const first = await open([present, next]);
+  await join(first, describeNode('a'));
+  const second = await open([next, present]);
+  await join(second, describeNode('b'));
+  expect(await second.secrets.rekey()).toEqual({
+    refused:
+      'the gateway "a" still encrypts with another key; expected every gateway on the database to have the same first key in GATEWAY_SECRET_KEY',
+  });
+  await joined[0]?.leave();
+  expect(await second.secrets.rekey()).toEqual({ rekeyed: 0 });
 });

@@ -34,7 +34,7 @@ const open = (url: string, timeoutMs = POSTGRES_DEFAULTS.timeoutMs): Promise<Rep
     url,
     autoMigrate: true,
     clock: systemClock,
-    secretKey: KEY,
+    secretKeys: [KEY],
     settings: { ...POSTGRES_DEFAULTS, timeoutMs },
   });
 
@@ -247,7 +247,7 @@ test('a connection that is being closed after idling costs a query of that momen
     url: await server.createDatabase(),
     autoMigrate: true,
     clock: systemClock,
-    secretKey: KEY,
+    secretKeys: [KEY],
     settings: { ...POSTGRES_DEFAULTS, idleTimeoutMs: 100 },
   });
   try {
@@ -358,7 +358,9 @@ describe('what the operator has to decide stops the start:', () => {
       );
       expect(JSON.stringify(rows)).not.toContain('ssss');
       expect(await refused({}, url)).toMatch(/GATEWAY_SECRET_KEY/);
-      expect(await refused({ secretKey: Buffer.alloc(32, 8) }, url)).toMatch(/not encrypted with the key of/);
+      expect(await refused({ secretKeys: [Buffer.alloc(32, 8)] }, url)).toMatch(
+        /not encrypted with the key of/,
+      );
     }));
 
   test('a secret that is to be stored without a key is refused, and everything else is stored', async () => {

@@ -109,7 +109,7 @@ export type CreatedWebhook = { readonly id: string; readonly created_at: string;
 
 export type CreatedWebhookEnvelope = { readonly status: number; readonly message: string; readonly data: CreatedWebhook; readonly warnings?: readonly (Warning)[] | undefined };
 
-export type CurrentProblem = { readonly severity: "critical" | "warning" | "info"; readonly code: "database_unavailable" | "database_unwritable" | "serving_from_snapshot" | "snapshot_file_unwritable" | "config_file_refused" | "limit_store_unavailable" | "limit_store_full" | "workers_missing" | "worker_lost" | "files_replaced" | "node_missing" | "clock_differs" | "breaker_open" | "health_check_failing" | "no_targets" | "discovery_failing" | "key_set_unavailable" | "high_error_share" | "certificate_expired" | "certificate_expires_soon" | "certificate_files_unusable" | "client_certificate_missing" | "trusted_certificates_unusable" | "trusted_certificates_missing" | "trusted_certificates_differ" | "revocation_list_missing" | "revocation_list_overdue" | "certificate_not_valid_yet" | "certificate_order_failed" | "acme_directory_unavailable" | "certificate_orders_wait" | "limit_counters_full" | "stats_full" | "memory_short" | "descriptors_short" | "disk_full" | "history_not_compacted" | "log_lines_dropped" | "traces_not_exported" | "webhook_failing" | "events_given_up" | "events_dropped" | "management_without_tls"; readonly title: string; readonly detail: string; readonly since: string | null; readonly node: string; readonly link: ProblemLink };
+export type CurrentProblem = { readonly severity: "critical" | "warning" | "info"; readonly code: "database_unavailable" | "database_unwritable" | "serving_from_snapshot" | "snapshot_file_unwritable" | "config_file_refused" | "limit_store_unavailable" | "limit_store_full" | "workers_missing" | "worker_lost" | "files_replaced" | "node_missing" | "clock_differs" | "breaker_open" | "health_check_failing" | "no_targets" | "discovery_failing" | "key_set_unavailable" | "high_error_share" | "certificate_expired" | "certificate_expires_soon" | "certificate_files_unusable" | "client_certificate_missing" | "trusted_certificates_unusable" | "trusted_certificates_missing" | "trusted_certificates_differ" | "revocation_list_missing" | "revocation_list_overdue" | "certificate_not_valid_yet" | "certificate_order_failed" | "acme_directory_unavailable" | "certificate_orders_wait" | "limit_counters_full" | "stats_full" | "memory_short" | "descriptors_short" | "disk_full" | "history_not_compacted" | "log_lines_dropped" | "traces_not_exported" | "webhook_failing" | "events_given_up" | "events_dropped" | "secret_key_changing" | "management_without_tls"; readonly title: string; readonly detail: string; readonly since: string | null; readonly node: string; readonly link: ProblemLink };
 
 export type CurrentSession = { readonly id: string | null; readonly via: "session" | "token"; readonly actor: SessionActor; readonly csrf_token: string | null; readonly created_at: string | null; readonly expires_at: string | null; readonly idle_expires_at: string | null };
 
@@ -174,6 +174,8 @@ export type EffectivePolicyEnvelope = { readonly status: number; readonly messag
 export type Ejection = { readonly enabled?: boolean | undefined; readonly consecutive_failures?: number | undefined; readonly failure_percent?: number | undefined; readonly min_requests?: number | undefined; readonly base_secs?: number | undefined; readonly max_secs?: number | undefined; readonly count_5xx?: boolean | undefined };
 
 export type EjectionPatch = { readonly enabled?: boolean | null | undefined; readonly consecutive_failures?: number | null | undefined; readonly failure_percent?: number | null | undefined; readonly min_requests?: number | null | undefined; readonly base_secs?: number | null | undefined; readonly max_secs?: number | null | undefined; readonly count_5xx?: boolean | null | undefined };
+
+export type EncryptedValues = { readonly place: "policies" | "history" | "webhooks" | "certificates"; readonly key_id: string | null; readonly state: "current" | "other" | "unreadable"; readonly count: number };
 
 export type Endpoint = { readonly id: string; readonly created_at: string; readonly updated_at: string; readonly revision_id: string; readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE" | "*"; readonly path: string; readonly backend_path: string | null; readonly policy_override: Policy | null; readonly is_active: boolean };
 
@@ -325,6 +327,10 @@ export type ReadinessEnvelope = { readonly status: number; readonly message: str
 
 export type RecordChange = { readonly change: "create" | "update" | "delete"; readonly type: "app" | "version" | "revision" | "endpoint" | "key"; readonly path: readonly (string)[]; readonly id: string; readonly app_id: string; readonly before: Readonly<Record<string, unknown>> | null; readonly after: Readonly<Record<string, unknown>> | null };
 
+export type RekeyedSecrets = { readonly source: string; readonly keys: readonly (SecretKey)[]; readonly values: readonly (EncryptedValues)[]; readonly rekeyed: number };
+
+export type RekeyedSecretsEnvelope = { readonly status: number; readonly message: string; readonly data: RekeyedSecrets; readonly warnings?: readonly (Warning)[] | undefined };
+
 export type Revision = { readonly id: string; readonly created_at: string; readonly updated_at: string; readonly version_id: string; readonly revision: string; readonly backend_scheme: "http" | "https"; readonly backend_protocol: "http1" | "h2" | "auto"; readonly backend_host: string; readonly backend_port: number; readonly backend_base_path: string; readonly strip_gateway_path: boolean; readonly preserve_host: boolean; readonly traffic_weight: number; readonly health_check_path: string | null; readonly default_policy: Policy | null; readonly is_current: boolean; readonly backend_tls: BackendTls | null; readonly circuit_breaker: CircuitBreaker | null; readonly targets: readonly (Target)[] | null; readonly discovery: Discovery | null; readonly load_balancing: LoadBalancing | null };
 
 export type RevisionCreation = { readonly revision: string; readonly backend_scheme?: "http" | "https" | undefined; readonly backend_protocol?: "http1" | "h2" | "auto" | undefined; readonly backend_host?: string | undefined; readonly backend_port?: number | undefined; readonly backend_base_path?: string | undefined; readonly strip_gateway_path?: boolean | undefined; readonly preserve_host?: boolean | undefined; readonly traffic_weight?: number | undefined; readonly health_check_path?: string | null | undefined; readonly default_policy?: Policy | null | undefined; readonly is_current?: boolean | undefined; readonly backend_tls?: BackendTls | null | undefined; readonly circuit_breaker?: CircuitBreaker | null | undefined; readonly targets?: readonly (TargetInput)[] | null | undefined; readonly discovery?: Discovery | null | undefined; readonly load_balancing?: LoadBalancing | null | undefined; readonly copy_endpoints_from?: string | undefined };
@@ -364,6 +370,12 @@ export type SamplingInput = { readonly app?: string | undefined; readonly rate?:
 export type SearchEnvelope = { readonly status: number; readonly message: string; readonly data: SearchResult; readonly warnings?: readonly (Warning)[] | undefined };
 
 export type SearchResult = { readonly items: readonly (Found)[]; readonly total: number; readonly complete: boolean };
+
+export type SecretKey = { readonly id: string; readonly encrypts: boolean; readonly values: number };
+
+export type Secrets = { readonly source: string; readonly keys: readonly (SecretKey)[]; readonly values: readonly (EncryptedValues)[] };
+
+export type SecretsEnvelope = { readonly status: number; readonly message: string; readonly data: Secrets; readonly warnings?: readonly (Warning)[] | undefined };
 
 export type Session = { readonly id: string; readonly actor: ListedSessionActor; readonly address: string; readonly user_agent: string | null; readonly created_at: string; readonly last_used_at: string; readonly expires_at: string; readonly idle_expires_at: string; readonly current: boolean };
 
@@ -639,6 +651,8 @@ export interface Operations {
   'GET /certificates': { path: NoFields; query: { readonly limit?: number | undefined; readonly cursor?: string | undefined }; body: undefined; result: CertificateList };
   'POST /certificates/{name}/renew': { path: { readonly name: string }; query: NoFields; body: undefined; result: CertificateEnvelope };
   'GET /settings': { path: NoFields; query: { readonly changed?: boolean | undefined }; body: undefined; result: SettingsEnvelope };
+  'GET /secrets': { path: NoFields; query: NoFields; body: undefined; result: SecretsEnvelope };
+  'POST /secrets/rekey': { path: NoFields; query: NoFields; body: undefined; result: RekeyedSecretsEnvelope };
   'GET /search': { path: NoFields; query: { readonly q?: string | undefined; readonly limit?: number | undefined }; body: undefined; result: SearchEnvelope };
   'GET /stats': { path: NoFields; query: { readonly window?: "15m" | "24h" | undefined; readonly app?: string | undefined; readonly version?: string | undefined; readonly route?: string | undefined; readonly step?: number | undefined; readonly since?: string | undefined }; body: undefined; result: StatsEnvelope };
   'GET /stats/top': { path: NoFields; query: { readonly by?: "app" | "version" | "route" | "reason" | "key" | undefined; readonly window?: "15m" | "24h" | undefined; readonly app?: string | undefined; readonly limit?: number | undefined }; body: undefined; result: StatsTopEnvelope };

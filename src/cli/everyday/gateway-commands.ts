@@ -291,7 +291,53 @@ const CERTIFICATES: EverydayGroup = {
   ],
 };
 
-export const GATEWAY_GROUPS: readonly EverydayGroup[] = [CERTIFICATES];
+/** The keys that the encrypted values of the database need. */
+const SECRETS: EverydayGroup = {
+  name: 'secrets',
+  summary: 'show which key each encrypted secret of the database needs, and encrypt all with the first key',
+  commands: [
+    {
+      name: 'list',
+      summary: 'count the encrypted secrets by the key that they need; needs the role admin',
+      method: 'GET',
+      path: '/secrets',
+      shown: { as: 'text', text: secretsText },
+      examples: ['headgate secrets list', 'headgate secrets list --output json'],
+    },
+    {
+      name: 'rekey',
+      summary: 'encrypt every secret with the first key of GATEWAY_SECRET_KEY; needs the role admin',
+      method: 'POST',
+      path: '/secrets/rekey',
+      shown: {
+        as: 'text',
+        text: (data, io) => `${counted(data.rekeyed, 'value')} encrypted again.\n${secretsText(data, io)}`,
+      },
+      examples: ['headgate secrets rekey'],
+    },
+  ],
+};
+
+const SECRET_COLUMNS: readonly Column<Json>[] = [
+  column('PLACE', 'place'),
+  column('KEY', 'key_id'),
+  column('STATE', 'state'),
+  column('VALUES', 'count'),
+];
+
+function secretsText({ source, keys, values }: Json, io: CliIo): string {
+  const lines = keys.map(({ id, encrypts, values: needed }: Json, index: number) => {
+    const use = encrypts ? 'encrypts and decrypts' : 'only decrypts';
+    const advice = encrypts || needed > 0 ? '' : ', so it can be removed';
+    return `key ${index + 1} of ${source}: ${id}, ${use}; ${counted(needed, 'value needs', 'values need')} it${advice}\n`;
+  });
+  const unreadable = values.some(({ state }: Json) => state === 'unreadable')
+    ? 'Values that are unreadable need a key that this gateway does not have, or are damaged.\n'
+    : '';
+  return (values.length === 0 ? '' : tableText(SECRET_COLUMNS, values, io)) + lines.join('') + unreadable;
+}
+
+export const GATEWAY_GROUPS: readonly EverydayGroup[] = [CERTIFICATES, SECRETS];
 
 export const GATEWAY_COMMANDS: readonly EverydayCommand[] = [
   NODES,

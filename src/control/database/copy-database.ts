@@ -5,7 +5,7 @@
 import { resolve } from 'node:path';
 import type { Clock } from '../../lib/clock.ts';
 import type { SecretPlaces } from '../../model/policy.ts';
-import { parseKeyText } from '../../lib/secret-key-text.ts';
+import { parseKeysText, type SecretKeys } from '../../lib/secret-key-text.ts';
 import { SECRET_PLACES } from '../../policy/secret-places.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { copyDatabase, type CopyEnd, type CopyReport, type CopyTarget } from '../../storage/copy/copy.ts';
@@ -49,8 +49,8 @@ export async function copyDatabases({
   if (idOf(from) === idOf(to)) {
     throw new StorageRefused('Cannot copy: --from and --to are the same database; expected two');
   }
-  const secretKey = settings.secretKey === undefined ? undefined : parseKeyText(settings.secretKey);
-  const common = { clock, secretKey, secretPlaces: SECRET_PLACES, caFile: settings.database.caFile };
+  const secretKeys = settings.secretKey === undefined ? undefined : parseKeysText(settings.secretKey);
+  const common = { clock, secretKeys, secretPlaces: SECRET_PLACES, caFile: settings.database.caFile };
   const source = await openSource(from, common);
   try {
     const target = openTarget(to, common);
@@ -72,9 +72,9 @@ export async function copyDatabases({
  */
 export function locateTarget(to: string | undefined, settings: Settings, clock: Clock): () => CopyTarget {
   const location = locate('--to', to, settings);
-  const secretKey = settings.secretKey === undefined ? undefined : parseKeyText(settings.secretKey);
+  const secretKeys = settings.secretKey === undefined ? undefined : parseKeysText(settings.secretKey);
   const { caFile } = settings.database;
-  return () => openTarget(location, { clock, secretKey, secretPlaces: SECRET_PLACES, caFile });
+  return () => openTarget(location, { clock, secretKeys, secretPlaces: SECRET_PLACES, caFile });
 }
 
 function locate(flag: string, given: string | undefined, { database }: Settings): Location {
@@ -94,7 +94,7 @@ const idOf = (location: Location): string =>
 
 interface Common {
   readonly clock: Clock;
-  readonly secretKey: Buffer | undefined;
+  readonly secretKeys: SecretKeys | undefined;
   readonly secretPlaces: SecretPlaces;
   readonly caFile: string | undefined;
 }

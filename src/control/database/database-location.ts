@@ -1,6 +1,6 @@
 /** Finds the database of the settings and the files beside it. Reads no file except the secret key. */
 import { dirname, resolve } from 'node:path';
-import { parseKeyText } from '../../lib/secret-key-text.ts';
+import { parseKeysText, type SecretKeys } from '../../lib/secret-key-text.ts';
 import { SECRET_PLACES } from '../../policy/secret-places.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { parseDatabaseUrl } from '../../storage/database-url.ts';
@@ -24,7 +24,7 @@ export interface DatabaseLocation {
    * when there is none.
    */
   readonly folder: string | undefined;
-  readonly secretKey: Buffer | undefined;
+  readonly secretKeys: SecretKeys | undefined;
   /** undefined when it is switched off. */
   readonly snapshotFile: string | undefined;
 }
@@ -34,28 +34,28 @@ export function locateDatabase(settings: Settings): DatabaseLocation | { readonl
   if (settings.configFile !== undefined) return inMemory(undefined);
   const url = parseDatabaseUrl(settings.database.url);
   if ('error' in url) return { error: `Cannot use GATEWAY_DATABASE_URL: ${url.error}` };
-  const secretKey = settings.secretKey === undefined ? undefined : parseKeyText(settings.secretKey);
+  const secretKeys = settings.secretKey === undefined ? undefined : parseKeysText(settings.secretKey);
   if (url.kind === 'postgres') {
     const snapshotFile = snapshotPath(settings, SERVER_SNAPSHOT_FILE);
     const folder = snapshotFile === undefined ? undefined : dirname(snapshotFile);
-    return { kind: 'postgres', path: url.url, file: undefined, folder, secretKey, snapshotFile };
+    return { kind: 'postgres', path: url.url, file: undefined, folder, secretKeys, snapshotFile };
   }
-  if (url.path === MEMORY) return inMemory(secretKey);
+  if (url.path === MEMORY) return inMemory(secretKeys);
   const file = resolve(url.path);
   return {
     kind: 'sqlite',
     path: url.path,
     file,
     folder: dirname(file),
-    secretKey,
+    secretKeys,
     snapshotFile: snapshotPath(settings, `${file}.snapshot`),
   };
 }
 
 /** Also used for a configuration from files, which is kept in memory. */
-function inMemory(secretKey: Buffer | undefined): DatabaseLocation {
+function inMemory(secretKeys: SecretKeys | undefined): DatabaseLocation {
   const nothing = { file: undefined, folder: undefined, snapshotFile: undefined };
-  return { kind: 'sqlite', path: MEMORY, secretKey, ...nothing };
+  return { kind: 'sqlite', path: MEMORY, secretKeys, ...nothing };
 }
 
 function snapshotPath({ snapshotFile }: Settings, usual: string): string | undefined {
@@ -67,9 +67,9 @@ export function sealingOf(location: DatabaseLocation): MaybeSealing {
   return { box: secretBoxOf(location), places: SECRET_PLACES };
 }
 
-function secretBoxOf({ kind, file, secretKey }: DatabaseLocation): SecretBox | undefined {
+function secretBoxOf({ kind, file, secretKeys }: DatabaseLocation): SecretBox | undefined {
   if (kind === 'postgres') {
-    return secretKey === undefined ? keylessSecretBox() : createSecretBox(secretKey, SECRET_KEY_SETTING);
+    return secretKeys === undefined ? keylessSecretBox() : createSecretBox(secretKeys, SECRET_KEY_SETTING);
   }
-  return file === undefined ? undefined : existingSecretBox(file, secretKey);
+  return file === undefined ? undefined : existingSecretBox(file, secretKeys);
 }

@@ -21,7 +21,7 @@ const NO_HISTORY: HistoryBounds = { maxVersions: 0, maxBytes: 0 };
  * @throws StorageUnavailable with a message for the operator
  */
 export async function openDatabase(
-  { kind, path, secretKey }: DatabaseLocation,
+  { kind, path, secretKeys }: DatabaseLocation,
   settings: Settings,
   clock: Clock,
   mustExist: boolean,
@@ -33,7 +33,7 @@ export async function openDatabase(
   if (kind === 'sqlite')
     return openSqlite({
       path,
-      secretKey,
+      secretKeys,
       secretPlaces: SECRET_PLACES,
       clock,
       history,
@@ -44,7 +44,7 @@ export async function openDatabase(
   // A schema on a server changes only when the operator says so.
   return openPostgres({
     url: path,
-    secretKey,
+    secretKeys,
     secretPlaces: SECRET_PLACES,
     clock,
     history,
@@ -60,11 +60,11 @@ export async function openDatabase(
  * @throws StorageUnavailable with a message for the operator
  */
 export async function migrateDatabase(
-  { kind, path, secretKey }: DatabaseLocation,
+  { kind, path, secretKeys }: DatabaseLocation,
   settings: Settings,
   clock: Clock,
 ): Promise<readonly string[]> {
-  const options = { secretKey, secretPlaces: SECRET_PLACES, clock };
+  const options = { secretKeys, secretPlaces: SECRET_PLACES, clock };
   if (kind === 'sqlite') return (await migrateSqlite({ ...options, path })).applied;
   const { migratePostgres } = await import('../../storage/postgres/postgres.ts');
   const { applied } = await migratePostgres({ ...options, url: path, settings: postgresSettings(settings) });

@@ -18,10 +18,11 @@ import { parseRedisUrl, redisAddress } from '../../model/redis-url.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { DatabaseEmpty, SchemaBehind } from '../../storage/repository.ts';
 import { lookAtSqlite } from '../../storage/sqlite/look-at-sqlite.ts';
-import type { DatabaseLocation } from '../database/database-location.ts';
+import { sealingOf, type DatabaseLocation } from '../database/database-location.ts';
 import { CLOCK_FIX, clockAheadMs, isClockWrong, wrongClockText } from '../database/clock-watch.ts';
 import { openDatabase } from '../database/open-database.ts';
 import { error, ok, warning, type Finding } from './finding.ts';
+import { secretKeyChecks } from './secret-key-checks.ts';
 import { counted } from '../../lib/text/counted.ts';
 
 const MIGRATE = 'run headgate migrate, after a backup';
@@ -44,9 +45,11 @@ export async function databaseChecks(
         'name a file in GATEWAY_DATABASE_URL',
       ),
     ];
-  if (servingPid !== undefined)
-    return [ok('database', `"${database.file}" is served by process ${servingPid}`)];
-  return [sqliteCheck(database.file, settings.database.autoMigrate ?? true)];
+  const found =
+    servingPid === undefined
+      ? sqliteCheck(database.file, settings.database.autoMigrate ?? true)
+      : ok('database', `"${database.file}" is served by process ${servingPid}`);
+  return [found, ...secretKeyChecks(sealingOf(database), undefined)];
 }
 
 function sqliteCheck(file: string, autoMigrate: boolean): Finding {
@@ -84,16 +87,18 @@ async function postgresChecks(
   try {
     const repository = await openDatabase(database, unchanged, clock, true);
     let aheadMs: number | undefined;
+    let keys: Finding[];
     try {
       aheadMs = await clockAheadMs(repository, clock);
       // Writes a value that is there already: a user who may only read would be found out by the first change.
       await repository.pingWrite();
+      keys = secretKeyChecks(sealingOf(database), await repository.secrets.count());
     } finally {
       await repository.close();
     }
     const found = ok('database', 'PostgreSQL answers and has the schema of this program');
-    if (aheadMs === undefined || !isClockWrong(aheadMs)) return [found];
-    return [found, warning('clock', wrongClockText('it', aheadMs), CLOCK_FIX)];
+    if (aheadMs === undefined || !isClockWrong(aheadMs)) return [found, ...keys];
+    return [found, ...keys, warning('clock', wrongClockText('it', aheadMs), CLOCK_FIX)];
   } catch (failure) {
     const detail = messageOf(failure);
     const isBehind = failure instanceof DatabaseEmpty || failure instanceof SchemaBehind;

@@ -11,6 +11,7 @@ import type { StoredApiKey } from '../../model/resources.ts';
 import type { AcmeStore } from '../../storage/acme-store.ts';
 import type { DeliveryStore } from '../../storage/delivery-store.ts';
 import type { EventStore } from '../../storage/event-store.ts';
+import type { SecretStore } from '../../storage/secret-store.ts';
 import type { KeySweepStore } from '../../storage/key-sweep-store.ts';
 import {
   StorageRefused,
@@ -126,6 +127,10 @@ export class RecoveringRepository implements Repository {
 
   get keySweeps(): KeySweepStore {
     return this.#required().keySweeps;
+  }
+
+  get secrets(): SecretStore {
+    return this.#required().secrets;
   }
 
   get acme(): AcmeStore {

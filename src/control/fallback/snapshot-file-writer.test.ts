@@ -16,7 +16,7 @@ import { readSnapshotFile } from './snapshot-file.ts';
 import { ChangedIds } from './snapshot-parts.ts';
 import { SnapshotFileWriter, type SnapshotFileWriterDeps } from './snapshot-file-writer.ts';
 
-const sealing = { box: createSecretBox(randomBytes(32), 'the test'), places: SECRET_PLACES };
+const sealing = { box: createSecretBox([randomBytes(32)], 'the test'), places: SECRET_PLACES };
 const MANY_KEYS = 12_000;
 let folder: string;
 let path: string;

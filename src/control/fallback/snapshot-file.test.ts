@@ -26,7 +26,7 @@ import { allParts, applyPart, ChangedIds, changedParts } from './snapshot-parts.
 
 const AT = '2026-01-31T12:00:00.000Z';
 const SECRET = 'a secret of a policy, long enough to be one';
-const sealing = { box: createSecretBox(randomBytes(32), 'the test'), places: SECRET_PLACES };
+const sealing = { box: createSecretBox([randomBytes(32)], 'the test'), places: SECRET_PLACES };
 let folder: string;
 let path: string;
 beforeAll(() => {
@@ -137,7 +137,7 @@ describe('a snapshot file', () => {
     expect(readFileSync(path, 'utf8')).not.toContain(SECRET);
   });
 
-  it.each([undefined, createSecretBox(randomBytes(32), 'another')])(
+  it.each([undefined, createSecretBox([randomBytes(32)], 'another')])(
     'without the key has random secrets, and names the records',
     (other) => {
       const saved = readSnapshotFile(path, { ...sealing, box: other });

@@ -1,5 +1,5 @@
 /** Settings of the database, and of gateways that share one. */
-import { KEY_TEXT } from '../../lib/secret-key-text.ts';
+import { KEYS_EXPECTED, parseKeysText } from '../../lib/secret-key-text.ts';
 import { HISTORY_DEFAULTS } from '../../model/history/config-history.ts';
 import { boolean, integer, text, type Setting } from '../settings-values.ts';
 
@@ -31,9 +31,9 @@ export const DATABASE_SETTINGS = {
     defaultText: 'created at the first start',
     secret: true,
     description:
-      'Key that encrypts secrets in the database, for example from `openssl rand -hex 32`. Without it, the key is in the file `secret-key` beside the database, which the first start creates. PostgreSQL has no such file: set the same key on every gateway before a policy holds a secret.',
-    pattern: KEY_TEXT,
-    expected: '32 bytes as base64url (43 characters) or hexadecimal (64 digits) text',
+      'Key that encrypts secrets in the database, for example from `openssl rand -hex 32`. Without it, the key is in the file `secret-key` beside the database, which the first start creates. PostgreSQL has no such file: set the same key on every gateway before a policy holds a secret. Several keys with commas between them: the first one encrypts, all of them decrypt, so that the key can be [changed](storage.md#change-the-secret-key).',
+    pattern: { test: (value) => parseKeysText(value) !== undefined },
+    expected: KEYS_EXPECTED,
   }),
   GATEWAY_SNAPSHOT_FILE: text('path, or `off`', {
     default: undefined,

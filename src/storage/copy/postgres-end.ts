@@ -1,6 +1,7 @@
 /** A Postgres database as the source or target of a copy: one connection, with long transactions. */
 import { Kysely, sql } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
+import type { SecretKeys } from '../../lib/secret-key-text.ts';
 import type { SecretPlaces } from '../../model/policy.ts';
 import { beginRead, beginWrite, type TransactionTimeouts } from '../postgres/postgres-begin.ts';
 import { postgresDialect } from '../postgres/postgres-dialect.ts';
@@ -26,7 +27,7 @@ export interface PostgresEndOptions {
   readonly url: string;
   readonly clock: Clock;
   /** Value of the setting; undefined if unset. */
-  readonly secretKey: Buffer | undefined;
+  readonly secretKeys: SecretKeys | undefined;
   readonly secretPlaces: SecretPlaces;
   /** PEM file of the server's certificate authority, from the settings. */
   readonly caFile?: string | undefined;
@@ -64,11 +65,11 @@ export function postgresTarget(options: PostgresEndOptions): CopyTarget {
   };
 }
 
-function endOf({ url, clock, secretKey, secretPlaces, caFile }: PostgresEndOptions, begin: string): CopyEnd {
+function endOf({ url, clock, secretKeys, secretPlaces, caFile }: PostgresEndOptions, begin: string): CopyEnd {
   return {
     name: withoutPassword(url),
     secretPlaces,
-    secrets: secretKey === undefined ? undefined : createSecretBox(secretKey, SECRET_KEY_SETTING),
+    secrets: secretKeys === undefined ? undefined : createSecretBox(secretKeys, SECRET_KEY_SETTING),
     db: new Kysely<Tables>({
       dialect: postgresDialect({
         address: postgresAddress(url, caFile),

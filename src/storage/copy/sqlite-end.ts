@@ -6,6 +6,7 @@ import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Kysely, sql } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
+import type { SecretKeys } from '../../lib/secret-key-text.ts';
 import type { SecretPlaces } from '../../model/policy.ts';
 import { migrate, migrationState } from '../migrate.ts';
 import { nodeSqliteDialect } from '../sqlite/node-sqlite-dialect.ts';
@@ -22,7 +23,7 @@ export interface SqliteEndOptions {
   readonly path: string;
   readonly clock: Clock;
   /** Value of the setting; undefined: read from the file `secret-key` beside the database, if it exists. */
-  readonly secretKey: Buffer | undefined;
+  readonly secretKeys: SecretKeys | undefined;
   readonly secretPlaces: SecretPlaces;
 }
 
@@ -67,7 +68,7 @@ export function openSqliteTarget(options: SqliteEndOptions): CopyTarget {
 }
 
 function open(
-  { path, secretKey, secretPlaces, clock }: SqliteEndOptions,
+  { path, secretKeys, secretPlaces, clock }: SqliteEndOptions,
   begin: 'begin' | 'begin immediate',
   pragma: string,
 ): CopyEnd {
@@ -76,7 +77,7 @@ function open(
   return {
     name: `"${file.path}"`,
     secretPlaces,
-    secrets: existingSecretBox(file.path, secretKey),
+    secrets: existingSecretBox(file.path, secretKeys),
     db: new Kysely<Tables>({
       dialect: nodeSqliteDialect({
         ...connectionsOf(file.path, pragma, clock),

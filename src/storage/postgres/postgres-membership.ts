@@ -12,7 +12,10 @@ import {
   beatQuery,
   channelsQuery,
   leaveQuery,
-  otherKeyQuery,
+  keyIdsOf,
+  keysFit,
+  otherKeysQuery,
+  type NodeKeys,
   parseNotice,
   type Beat,
 } from './postgres-nodes.ts';
@@ -30,7 +33,7 @@ const RECONNECT_MS_MAX = 2_000;
 export interface MembershipOptions {
   readonly address: PostgresAddress;
   readonly node: NodeDescription;
-  readonly secretKeyId: string | undefined;
+  readonly secretKeyIds: readonly string[];
   readonly events: MembershipEvents;
   readonly connectTimeoutMs: number;
   readonly statementTimeoutMs: number;
@@ -61,7 +64,7 @@ export class PostgresMembership implements Membership {
     try {
       await this.#connect();
       await this.#beat();
-      await this.#assertSameKey();
+      await this.#assertKeysFit();
     } catch (error) {
       await this.leave();
       throw mapPostgresError(error);
@@ -145,9 +148,9 @@ export class PostgresMembership implements Membership {
   }
 
   async #beat(): Promise<void> {
-    const { node, secretKeyId, events, statementTimeoutMs } = this.#options;
+    const { node, secretKeyIds, events, statementTimeoutMs } = this.#options;
     const applied = this.#applied;
-    const { text, values } = beatQuery(node, secretKeyId, applied, this.#told !== applied);
+    const { text, values } = beatQuery(node, secretKeyIds, applied, this.#told !== applied);
     const { rows } = (await this.#client?.query<Beat>(text, values, statementTimeoutMs)) ?? { rows: [] };
     this.#told = applied;
     const [beat] = rows;
@@ -165,14 +168,14 @@ export class PostgresMembership implements Membership {
     else if (notice.nodeId !== node.id) events.onApplied(notice.nodeId, notice.configVersion);
   }
 
-  async #assertSameKey(): Promise<void> {
-    const { node, secretKeyId, statementTimeoutMs } = this.#options;
-    const { text, values } = otherKeyQuery(node.id, secretKeyId);
-    const answer = await this.#client?.query<{ name: string }>(text, values, statementTimeoutMs);
-    const other = answer?.rows[0];
+  async #assertKeysFit(): Promise<void> {
+    const { node, secretKeyIds, statementTimeoutMs } = this.#options;
+    const { text, values } = otherKeysQuery(node.id);
+    const answer = await this.#client?.query<NodeKeys>(text, values, statementTimeoutMs);
+    const other = answer?.rows.find((row) => !keysFit(secretKeyIds, keyIdsOf(row)));
     if (other === undefined) return;
     throw new StorageRefused(
-      `Cannot join the gateways on this database: "${other.name}" has a different GATEWAY_SECRET_KEY; expected the same key on every gateway with this database`,
+      `Cannot join the gateways on this database: "${other.name}" has a different GATEWAY_SECRET_KEY; expected the same key on every gateway with this database. To change it, first add the new key behind the present one on every gateway`,
     );
   }
 }

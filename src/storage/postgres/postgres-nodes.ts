@@ -5,6 +5,7 @@
 import { sql, type Kysely } from 'kysely';
 import { timestamp } from '../../lib/clock.ts';
 import type { NodeDescription, NodeRecord } from '../repository.ts';
+import type { SealingKey } from '../secrets/stored-secrets.ts';
 import type { Tables } from '../sql/kysely-tables.ts';
 
 const CHANNEL = `'headgate_' || substr(md5(current_schema()), 1, 16)`;
@@ -14,6 +15,9 @@ const NOW_MS = `(extract(epoch from clock_timestamp()) * 1000)::bigint`;
  * clock was ahead: a gateway that has ended since would count as live until then. Others have sent another one.
  */
 const IS_LIVE = `abs(${NOW_MS} - last_seen_ms) < timeout_ms`;
+
+/** Between the ids of keys in a row; no id has one. */
+const KEY_SEPARATOR = ' ';
 
 /** A payload on the channel. */
 export type Notice =
@@ -116,25 +120,51 @@ const BEAT_AND_TELL = beat(`pg_notify(${CHANNEL}, $8),`);
 /** @param tell whether to announce the version to the others */
 export function beatQuery(
   node: NodeDescription,
-  secretKeyId: string | undefined,
+  secretKeyIds: readonly string[],
   configVersion: number,
   tell: boolean,
 ): { readonly text: string; readonly values: unknown[] } {
-  const values: unknown[] = [node.id, node.name, node.programVersion, secretKeyId ?? null];
+  const keys = secretKeyIds.length === 0 ? null : secretKeyIds.join(KEY_SEPARATOR);
+  const values: unknown[] = [node.id, node.name, node.programVersion, keys];
   values.push(node.startedAt, node.timeoutMs, configVersion);
   if (!tell) return { text: BEAT, values };
   return { text: BEAT_AND_TELL, values: [...values, `applied ${node.id} ${configVersion}`] };
 }
 
-/** Finds a live gateway that encrypts secrets with another key. */
-export function otherKeyQuery(
-  nodeId: string,
-  secretKeyId: string | undefined,
-): { readonly text: string; readonly values: unknown[] } {
+/** The keys of a gateway, as in its row. */
+export interface NodeKeys {
+  readonly name: string;
+  readonly secret_key_id: string | null;
+}
+
+/** The keys of the other live gateways. */
+export function otherKeysQuery(nodeId: string): { readonly text: string; readonly values: unknown[] } {
   const text = `
-    select name from node where id <> $1 and ${IS_LIVE}
-      and secret_key_id is distinct from $2 order by started_at, id limit 1`;
-  return { text, values: [nodeId, secretKeyId ?? null] };
+    select name, secret_key_id from node where id <> $1 and ${IS_LIVE} order by started_at, id`;
+  return { text, values: [nodeId] };
+}
+
+export function keyIdsOf({ secret_key_id: ids }: Pick<NodeKeys, 'secret_key_id'>): readonly string[] {
+  return ids === null ? [] : ids.split(KEY_SEPARATOR);
+}
+
+/** Whether two gateways can decrypt what the other one encrypts. Without keys they encrypt nothing. */
+export function keysFit(some: readonly string[], others: readonly string[]): boolean {
+  const [[first], [second]] = [some, others];
+  if (first === undefined || second === undefined) return first === second;
+  return others.includes(first) && some.includes(second);
+}
+
+/** What each live gateway encrypts with. */
+export async function readSealingKeys(db: Kysely<Tables>): Promise<readonly SealingKey[]> {
+  const rows = await db
+    .selectFrom('node')
+    .select(['name', 'secret_key_id'])
+    .where(sql<boolean>`${sql.raw(IS_LIVE)}`)
+    .orderBy('started_at')
+    .orderBy('id')
+    .execute();
+  return rows.map((row) => ({ name: row.name, keyId: keyIdsOf(row)[0] }));
 }
 
 export function leaveQuery(nodeId: string): { readonly text: string; readonly values: unknown[] } {

@@ -5,6 +5,7 @@
  */
 import { sql, type Kysely } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
+import type { SecretKeys } from '../../lib/secret-key-text.ts';
 import type { SecretPlaces } from '../../model/policy.ts';
 import { migrate, migrationState, type MigrationDialect, type MigrationState } from '../migrate.ts';
 import { sqlState } from './postgres-errors.ts';
@@ -33,7 +34,7 @@ export interface PrepareOptions {
   /** True: leave a database without tables unchanged and throw `DatabaseEmpty`. */
   readonly mustExist?: boolean;
   readonly clock: Clock;
-  readonly secretKey?: Buffer | undefined;
+  readonly secretKeys?: SecretKeys | undefined;
   readonly secretPlaces: SecretPlaces;
   /** Only these migrations, the first ones; absent: all. */
   readonly upTo?: readonly string[] | undefined;
@@ -101,14 +102,14 @@ async function assertEncoding(db: Kysely<Tables>): Promise<void> {
 
 async function openSecrets(
   db: Kysely<Tables>,
-  { secretKey, secretPlaces }: Pick<PrepareOptions, 'secretKey' | 'secretPlaces'>,
+  { secretKeys, secretPlaces }: Pick<PrepareOptions, 'secretKeys' | 'secretPlaces'>,
 ): Promise<SecretBox> {
   const isNew = !(await hasTable(db, 'app'));
   const secrets = await serverSecretBox(
-    secretKey,
+    secretKeys,
     async () => !isNew && (await inspectSealedValues(db, secretPlaces, undefined)).total > 0,
   );
-  if (isNew || secretKey === undefined) return secrets;
+  if (isNew || secretKeys === undefined) return secrets;
   const { otherKey, damaged } = await inspectSealedValues(db, secretPlaces, secrets);
   if (otherKey) {
     throw new StorageRefused(

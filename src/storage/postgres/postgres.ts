@@ -8,12 +8,13 @@
 import { Kysely } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
 import { HISTORY_DEFAULTS, type HistoryBounds } from '../../model/history/config-history.ts';
+import type { SecretKeys } from '../../lib/secret-key-text.ts';
 import type { SecretPlaces } from '../../model/policy.ts';
 import { beginRead, beginWrite, type TransactionTimeouts } from './postgres-begin.ts';
 import { postgresDialect, type PostgresDialectConfig } from './postgres-dialect.ts';
 import { mapPostgresError, mayTryAgain } from './postgres-errors.ts';
 import { PostgresMembership } from './postgres-membership.ts';
-import { announceChange, readLiveNodes, sendMessages } from './postgres-nodes.ts';
+import { announceChange, readLiveNodes, readSealingKeys, sendMessages } from './postgres-nodes.ts';
 import { MIGRATION_TIMEOUT_MS, preparePostgres, type PrepareOptions } from './postgres-schema.ts';
 import { postgresAddress, type PostgresAddress } from './postgres-tls.ts';
 import { DatabaseEmpty, StorageRefused, StorageUnavailable, type Repository } from '../repository.ts';
@@ -60,7 +61,7 @@ export interface OpenPostgresOptions {
   readonly mustExist?: boolean;
   readonly clock: Clock;
   /** 32 bytes, for the secrets in the database; required once it contains secrets. */
-  readonly secretKey?: Buffer | undefined;
+  readonly secretKeys?: SecretKeys | undefined;
   readonly secretPlaces: SecretPlaces;
   readonly settings?: PostgresSettings;
   /** Absent: `HISTORY_DEFAULTS`. */
@@ -89,11 +90,12 @@ export async function openPostgres(options: OpenPostgresOptions): Promise<Reposi
     clock: options.clock,
     mayTryAgain,
     announce: announceChange,
+    sealingKeys: readSealingKeys,
     assertPresent: () => undefined,
   });
   const common = {
     address: addressOf(options),
-    secretKeyId: secrets.keyId,
+    secretKeyIds: secrets.keyIds,
     connectTimeoutMs,
     statementTimeoutMs,
   };

@@ -5,12 +5,12 @@ import { KEY_BYTES } from '../../lib/secret-key-text.ts';
 import { createSecretBox, isSealed } from './secret-box.ts';
 
 const key = secretBytes(KEY_BYTES);
-const box = createSecretBox(key, 'the test');
+const box = createSecretBox([key], 'the test');
 const PLACE = '01890000-0000-7000-8000-000000000001';
 
 describe('a sealed text', () => {
   test('opens to the original text, also in another box with the same key', () => {
-    const again = createSecretBox(Buffer.from(key), 'another');
+    const again = createSecretBox([Buffer.from(key)], 'another');
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme', maxLength: 300 }), fc.string(), (text, place) => {
         const sealed = box.seal(text, place);
@@ -49,12 +49,12 @@ describe('a sealed text does not open', () => {
     const oneBit = Buffer.from(key);
     oneBit[31] = (oneBit[31] ?? 0) ^ 1;
     for (const other of [oneBit, secretBytes(KEY_BYTES)]) {
-      expect(createSecretBox(other, 'other').open(sealed, PLACE)).toEqual({ problem: 'other_key' });
+      expect(createSecretBox([other], 'other').open(sealed, PLACE)).toEqual({ problem: 'other_key' });
     }
   });
 
   test('with another key that claims the same key id', () => {
-    const other = createSecretBox(secretBytes(KEY_BYTES), 'other');
+    const other = createSecretBox([secretBytes(KEY_BYTES)], 'other');
     const [keyId, payload] = [box.seal('x', PLACE).split(':')[2], other.seal('x', PLACE).split(':')[3]];
     expect(box.open(`enc:v1:${keyId}:${payload}`, PLACE)).toEqual({ problem: 'damaged' });
   });
@@ -106,5 +106,5 @@ test('does not treat plain text as sealed', () => {
 });
 
 test.each([0, 16, 31, 33])('a key of %i bytes is a programmer error', (count) => {
-  expect(() => createSecretBox(secretBytes(count), 'short')).toThrow(/has 32 bytes/);
+  expect(() => createSecretBox([secretBytes(count)], 'short')).toThrow(/has 32 bytes/);
 });

@@ -1,20 +1,26 @@
 /**
- * Finds the key of the secrets in a database: the setting GATEWAY_SECRET_KEY, or else the file `secret-key` beside the
- * database, which the first start creates. The file is never overwritten, and never created for a database that already
- * contains secrets, since a new key could not open them.
+ * Finds the keys of the secrets in a database: the setting GATEWAY_SECRET_KEY, or else the file `secret-key` beside the
+ * database, which the first start creates with one key. While the key is changed, either lists several. The file is
+ * never overwritten, and never created for a database that already contains secrets, since a new key could not open
+ * them.
  */
 import { closeSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { systemCode } from '../../lib/error-message.ts';
 import { randomHex, secretBytes } from '../../lib/ids.ts';
-import { formatKeyText, KEY_BYTES, parseKeyText } from '../../lib/secret-key-text.ts';
+import {
+  formatKeyText,
+  KEY_BYTES,
+  KEYS_EXPECTED,
+  parseKeysText,
+  type SecretKeys,
+} from '../../lib/secret-key-text.ts';
 import { SecretKeyMissing, StorageRefused, StorageUnavailable } from '../repository.ts';
 import { createSecretBox, type SecretBox } from './secret-box.ts';
 import { attempt, syncFolder } from '../sqlite/sqlite-file.ts';
 
 export const SECRET_KEY_SETTING = 'GATEWAY_SECRET_KEY';
 const FILE_MODE = 0o600;
-const WANTED_KEY = '32 bytes as base64url or hexadecimal text';
 
 function secretKeyFile(databasePath: string): string {
   return join(dirname(databasePath), 'secret-key');
@@ -27,20 +33,20 @@ export function wantedKey(databasePath: string): string {
 
 /** A random key for a database in memory, which ends with the process. */
 export function memorySecretBox(): SecretBox {
-  return createSecretBox(secretBytes(KEY_BYTES), 'this process');
+  return createSecretBox([secretBytes(KEY_BYTES)], 'this process');
 }
 
 /**
- * The box for a database on a server, whose key comes from the setting.
- * @param key undefined if unset: secrets are refused, here if the database already has some, otherwise when one is
+ * The box for a database on a server, whose keys come from the setting.
+ * @param keys undefined if unset: secrets are refused, here if the database already has some, otherwise when one is
  *   stored
  * @throws StorageRefused
  */
 export async function serverSecretBox(
-  key: Buffer | undefined,
+  keys: SecretKeys | undefined,
   holdsSecrets: () => Promise<boolean>,
 ): Promise<SecretBox> {
-  if (key !== undefined) return createSecretBox(key, SECRET_KEY_SETTING);
+  if (keys !== undefined) return createSecretBox(keys, SECRET_KEY_SETTING);
   if (await holdsSecrets()) {
     throw new StorageRefused(
       `Cannot open the database: it contains encrypted secrets, but there is no key for them; expected ${SECRET_KEY_SETTING} to be the key with which they were encrypted`,
@@ -55,7 +61,7 @@ export function keylessSecretBox(): SecretBox {
     `Cannot ${action} the secret of a policy: there is no key for it; expected ${SECRET_KEY_SETTING} to be set to the same key on every gateway with this database`;
   return {
     keyName: SECRET_KEY_SETTING,
-    keyId: undefined,
+    keyIds: [],
     seal: () => {
       throw new SecretKeyMissing(problem('store'));
     },
@@ -67,16 +73,16 @@ export function keylessSecretBox(): SecretBox {
 
 /**
  * The box for the database at an absolute path.
- * @param key of the setting; undefined if unset
+ * @param keys of the setting; undefined if unset
  * @param holdsSecrets whether the database has sealed values; called only if no key exists
  * @throws StorageUnavailable if the file cannot be read, created or parsed, or is missing although it is needed
  */
 export async function fileSecretBox(
   databasePath: string,
-  key: Buffer | undefined,
+  keys: SecretKeys | undefined,
   holdsSecrets: () => Promise<boolean>,
 ): Promise<SecretBox> {
-  if (key !== undefined) return createSecretBox(key, SECRET_KEY_SETTING);
+  if (keys !== undefined) return createSecretBox(keys, SECRET_KEY_SETTING);
   const file = secretKeyFile(databasePath);
   const existing = readKeyFile(file);
   if (existing === undefined && (await holdsSecrets())) {
@@ -87,9 +93,9 @@ export async function fileSecretBox(
   return createSecretBox(existing ?? makeKeyFile(file), `the file "${file}"`);
 }
 
-/** The box of an existing key, for a database that does not exist yet; undefined if there is no key. */
-export function existingSecretBox(databasePath: string, key: Buffer | undefined): SecretBox | undefined {
-  if (key !== undefined) return createSecretBox(key, SECRET_KEY_SETTING);
+/** The box of existing keys, for a database that does not exist yet; undefined if there is no key. */
+export function existingSecretBox(databasePath: string, keys: SecretKeys | undefined): SecretBox | undefined {
+  if (keys !== undefined) return createSecretBox(keys, SECRET_KEY_SETTING);
   const file = secretKeyFile(databasePath);
   try {
     const existing = readKeyFile(file);
@@ -100,8 +106,8 @@ export function existingSecretBox(databasePath: string, key: Buffer | undefined)
   }
 }
 
-/** Reads the key; undefined if the file does not exist. */
-function readKeyFile(file: string): Buffer | undefined {
+/** Reads the keys; undefined if the file does not exist. */
+function readKeyFile(file: string): SecretKeys | undefined {
   const text = attempt(`Cannot read the secret key "${file}"`, 'a file that Headgate may read', () => {
     try {
       return readFileSync(file, 'latin1');
@@ -111,20 +117,20 @@ function readKeyFile(file: string): Buffer | undefined {
     }
   });
   if (text === undefined) return undefined;
-  const key = parseKeyText(text.trim());
-  if (key === undefined) {
+  const keys = parseKeysText(text);
+  if (keys === undefined) {
     throw new StorageRefused(
-      `Cannot use the secret key "${file}": the file does not contain a key; expected ${WANTED_KEY}`,
+      `Cannot use the secret key "${file}": the file does not contain a key; expected ${KEYS_EXPECTED}`,
     );
   }
-  return key;
+  return keys;
 }
 
 /**
  * Writes the file under a temporary name and then links it, so that it appears complete or not at all. If another
  * process has created the file meanwhile, that file is read.
  */
-function makeKeyFile(file: string): Buffer {
+function makeKeyFile(file: string): SecretKeys {
   const key = secretBytes(KEY_BYTES);
   const temporary = `${file}.${randomHex(8)}.new`;
   const wanted = `a folder that Headgate may write, on a file system with hard links, or ${SECRET_KEY_SETTING} to be set`;
@@ -136,11 +142,11 @@ function makeKeyFile(file: string): Buffer {
       rmSync(temporary, { force: true });
     }
   });
-  if (made) return key;
+  if (made) return [key];
   const other = readKeyFile(file);
   if (other !== undefined) return other;
   throw new StorageUnavailable(
-    `Cannot use the secret key "${file}": it is a link to a file that does not exist; expected ${WANTED_KEY}`,
+    `Cannot use the secret key "${file}": it is a link to a file that does not exist; expected ${KEYS_EXPECTED}`,
   );
 }
 

@@ -144,7 +144,7 @@ interface NodeRow {
   id: string;
   name: string;
   program_version: string;
-  /** Id of the key that encrypts secrets; null: it has no key. */
+  /** Ids of its secret keys with spaces between them, first the one that encrypts; null: it has no key. */
   secret_key_id: string | null;
   started_at: string;
   /** The version that all of its workers serve. */

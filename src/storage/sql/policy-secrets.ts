@@ -16,7 +16,7 @@ export interface Sealing {
 }
 
 /** Every column that holds policies. */
-const POLICY_COLUMNS = [
+export const POLICY_COLUMNS = [
   ['app', 'default_policy'],
   ['revision', 'default_policy'],
   ['endpoint', 'policy_override'],

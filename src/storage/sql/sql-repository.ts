@@ -33,6 +33,7 @@ import { createReader, readConfigVersion } from './reader.ts';
 import type { Sealing } from './policy-secrets.ts';
 import { createCodecs, type Codecs } from './rows.ts';
 import { backupText } from '../copy/backup-format.ts';
+import { createSecretStore, type StoredSecretsDeps } from '../secrets/stored-secrets.ts';
 import { MIGRATIONS } from '../migrate.ts';
 import type { Tables } from './kysely-tables.ts';
 import { WriteQueue } from './write-queue.ts';
@@ -54,6 +55,8 @@ export interface SqlBackend {
   readonly assertPresent: () => void;
   /** Encrypts secrets before they are stored. */
   readonly secrets: Sealing;
+  /** See `StoredSecretsDeps`. */
+  readonly sealingKeys?: StoredSecretsDeps['sealingKeys'];
   /** Writes that share a transaction, at most; see write-queue.ts. */
   readonly groupWritesMax: number;
   /** How long an operation waits for the database; absent: no bound. */
@@ -159,6 +162,7 @@ function createStores(backend: SqlBackend, inRead: InWrite, inWrite: InWrite) {
   return {
     acme: createAcmeStore(deps),
     keySweeps: createKeySweepStore(inRead, inWrite),
+    secrets: createSecretStore(deps),
     events: createEventStore(deps),
     deliveries: createDeliveryStore(deps),
     trimAudit: (maxAgeMs: number) => trimAudit(backend.driver, inRead, inWrite, maxAgeMs),

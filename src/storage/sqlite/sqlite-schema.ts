@@ -5,6 +5,7 @@
 import { resolve } from 'node:path';
 import { sql, type Kysely } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
+import type { SecretKeys } from '../../lib/secret-key-text.ts';
 import type { SecretPlaces } from '../../model/policy.ts';
 import { migrate, migrationState, type MigrationState } from '../migrate.ts';
 import { SchemaBehind, StorageRefused } from '../repository.ts';
@@ -25,7 +26,7 @@ export interface PrepareSqliteOptions {
    * 32 bytes for the secrets in it. If absent, the file `secret-key` beside the database contains the key; see
    * secret-key.ts.
    */
-  readonly secretKey?: Buffer | undefined;
+  readonly secretKeys?: SecretKeys | undefined;
   readonly secretPlaces: SecretPlaces;
 }
 
@@ -57,14 +58,14 @@ export async function prepareSqlite(
 /** Returns the box with the key of this database, after it has decrypted every secret in it. */
 async function openSecrets(
   db: Kysely<Tables>,
-  { path, secretKey, secretPlaces }: PrepareSqliteOptions,
+  { path, secretKeys, secretPlaces }: PrepareSqliteOptions,
 ): Promise<SecretBox> {
   if (path === MEMORY) return memorySecretBox();
   const file = resolve(path);
   const isNew = !(await hasTable(db, 'app'));
   const secrets = await fileSecretBox(
     file,
-    secretKey,
+    secretKeys,
     async () => !isNew && (await inspectSealedValues(db, secretPlaces, undefined)).total > 0,
   );
   if (isNew) return secrets;

@@ -21,7 +21,7 @@ import { SECRET_PLACES } from '../../policy/secret-places.ts';
 import { change, makeApp, makeEndpoint, makeRevision, makeVersion } from '../../../test/contract/records.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { secretBytes } from '../../lib/ids.ts';
-import { parseKeyText } from '../../lib/secret-key-text.ts';
+import { parseKeysText } from '../../lib/secret-key-text.ts';
 import type { App, Endpoint, Revision } from '../../model/resources.ts';
 import type { PolicyValues } from '../../model/policy.ts';
 import { StorageUnavailable, type Repository } from '../repository.ts';
@@ -42,7 +42,13 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const open = (secretKey?: Buffer): Promise<Repository> =>
-  openSqlite({ secretPlaces: SECRET_PLACES, path, autoMigrate: true, clock: systemClock, secretKey });
+  openSqlite({
+    secretPlaces: SECRET_PLACES,
+    path,
+    autoMigrate: true,
+    clock: systemClock,
+    secretKeys: secretKey && [secretKey],
+  });
 
 const jwtPolicy = (secret = ''): PolicyValues => ({
   auth: { auth_type: 'jwt', required_claims: ['sub'], jwt: { issuer: 'https://id.example', secret } },
@@ -195,7 +201,7 @@ describe('the key file', () => {
     await storeAndClose();
     expect((statSync(keyFile).mode & 0o777).toString(8)).toBe('600');
     const text = readFileSync(keyFile, 'utf8');
-    expect(parseKeyText(text.trim())).toHaveLength(32);
+    expect(parseKeysText(text)?.[0]).toHaveLength(32);
     await (await open()).close();
     expect(readFileSync(keyFile, 'utf8')).toBe(text);
     expect(readdirSync(folder).sort()).toEqual(['headgate.db', 'secret-key']);
@@ -305,7 +311,7 @@ describe('a database with secrets whose key is missing', () => {
       secretPlaces: SECRET_PLACES,
       path,
       clock: systemClock,
-      secretKey: other,
+      secretKeys: [other],
     }).catch(String);
     expect(await migrated).toContain(`${what} GATEWAY_SECRET_KEY${wanted}`);
     writeFileSync(keyFile, other.toString('hex'));

@@ -265,6 +265,8 @@ describe('a client made from the document', () => {
     await ok('search', { query: { q: 'bill' } });
     await ok('getSettings', { query: { changed: 'true' } });
     await ok('listProblems', {});
+    await ok('listSecrets', {});
+    await ok('rekeySecrets', {});
     await ok('getStats', { query: { app: 'billing', window: '24h', step: '3600' } });
     await ok('getStatsTop', { query: { by: 'route', app: 'billing', limit: '5' } });
     await ok('getConfigSchema', {});

@@ -33,6 +33,9 @@ const CLUSTER = {
   GATEWAY_CLUSTER__WRITE_WAIT_MS: String(WRITE_WAIT_MS),
 };
 
+/** For what a busy machine takes long for, and which is about something else than time. */
+const PATIENT = { GATEWAY_DATABASE__TIMEOUT_MS: '20000', GATEWAY_CLUSTER__WRITE_WAIT_MS: '20000' };
+
 let rig: NodesRig;
 let server: PostgresServer;
 let origin: Origin;
@@ -247,6 +250,65 @@ test(
     );
     expect(Object.keys(await listNodes(e))).toEqual(['e']);
     expect(await e.stop()).toBe(0);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'the secret key is changed at one gateway after the other, while both serve and are written to',
+  async () => {
+    const url = await server.createDatabase();
+    const next = 'a'.repeat(64);
+    const start = (name: string, ...keys: string[]): Promise<TestGateway> =>
+      startNode({ url, folder, name, env: { ...CLUSTER, ...PATIENT, GATEWAY_SECRET_KEY: keys.join() } });
+    let [a, b] = [await start('a', SECRET_KEY), await start('b', SECRET_KEY)];
+    let secrets = 0;
+    /** Each gateway stores a secret, and both read and serve what the other one has stored. */
+    const write = async (): Promise<void> => {
+      for (const [writer, reader] of [
+        [a, b],
+        [b, a],
+      ] as const) {
+        secrets += 1;
+        const secret = `secret number ${secrets} `.padEnd(40, 'x');
+        const input = { name: 's', slug: `s${secrets}`, gateway_path: `/s${secrets}` };
+        const policy = { auth: { auth_type: 'jwt', jwt: { secret } } };
+        const made = await writer.api('POST', '/apps', { ...input, default_policy: policy });
+        expect([made.status, made.headers.get(NODES_APPLIED)], JSON.stringify(made.body)).toEqual([
+          201,
+          '2/2',
+        ]);
+        for (let number = 1; number <= secrets; number++)
+          expect((await reader.api('GET', `/apps/s${number}`)).status).toBe(200);
+      }
+    };
+    const change = async (...keys: string[]): Promise<void> => {
+      await a.stop();
+      a = await start('a', ...keys);
+      await write();
+      await b.stop();
+      b = await start('b', ...keys);
+      await write();
+    };
+    await write();
+    const early = await runToEnd(
+      {
+        GATEWAY_DATABASE_URL: url,
+        GATEWAY_SECRET_KEY: `${next},${SECRET_KEY}`,
+        GATEWAY_SNAPSHOT_FILE: 'off',
+      },
+      [],
+      { cwd: folder },
+    );
+    expect(early.output).toMatch(
+      /"a" has a different .* first add the new key behind the present one on every/,
+    );
+    await change(SECRET_KEY, next);
+    await change(next, SECRET_KEY);
+    const { values } = await b.must('POST', '/secrets/rekey');
+    expect(values.map(({ state }: { readonly state: string }) => state)).toEqual(['current', 'current']);
+    await change(next);
+    for (const node of [a, b]) expect(await node.stop()).toBe(0);
   },
   TIMEOUT_MS,
 );

@@ -176,6 +176,18 @@ describe('headgate doctor', () => {
     expect(found?.fix).toContain('choose another port with GATEWAY_PROXY__TLS__PORT;');
   });
 
+  it('says that the secret key is being changed', async () => {
+    const [first, second] = ['1'.repeat(64), '2'.repeat(64)];
+    expect((await doctor({ GATEWAY_SECRET_KEY: first })).wrong).not.toContain('secret key');
+    const { findings, healthy } = await doctor({ GATEWAY_SECRET_KEY: `${first},${second}` });
+    expect(healthy).toBe(true);
+    expect(findings.find(({ check }) => check === 'secret key')).toMatchObject({
+      state: 'warning',
+      detail: 'GATEWAY_SECRET_KEY has 2 keys',
+      fix: expect.stringContaining('headgate secrets rekey'),
+    });
+  });
+
   it('warns of files that others may read or own', async () => {
     mkdirSync(join(folder, 'data'));
     writeFileSync(join(folder, 'data/admin-token'), 'secret', { mode: 0o644 });
@@ -279,6 +291,12 @@ describe('headgate doctor', () => {
       expect((await doctor({ ...env, GATEWAY_DATABASE_URL: url })).wrong).not.toContain('database');
       expect((await doctor({ ...env, GATEWAY_DATABASE_URL: reader.href })).wrong).toMatch(
         /database error: Cannot use the database: the user lacks a privilege in it/,
+      );
+      const webhook = `insert into webhook (id, name, url, events, app_ids, is_active, secret, created_at, updated_at)
+        values ('w', 'w', 'http://w.test', '[]', '[]', 1, 'enc:v1:00000000:${'A'.repeat(60)}', '', '')`;
+      await postgres.query(url, webhook);
+      expect((await doctor({ ...env, GATEWAY_DATABASE_URL: url })).wrong).toMatch(
+        /secret key warning: 1 stored value cannot be decrypted \(webhooks\)/,
       );
     } finally {
       await postgres.stop();

@@ -3,11 +3,12 @@
  * secret of a JWT policy, through the program. What the folder of the database holds, which key opens it, and what
  * the start says when there is none that does.
  */
+import { setTimeout as pause } from 'node:timers/promises';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { runToEnd, startGateway, type TestGateway } from '../../support/gateway.ts';
+import { ADMIN_TOKEN, runToEnd, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { forgedToken } from '../../support/data/jwts.ts';
 import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { bearer, createPolicies } from '../../support/policies.ts';
@@ -127,7 +128,101 @@ describe('the secret of a JWT policy', { timeout: 120_000 }, () => {
   });
 });
 
-it.each([KEY.slice(1), `${KEY}0`, 'correct horse battery staple'])(
+describe('a change of the key', { timeout: 120_000 }, () => {
+  const keys = (...all: string[]) => ({ GATEWAY_SECRET_KEY: all.join(', ') });
+  const linesOf = async (gateway: TestGateway, ...args: string[]): Promise<string> => {
+    const { code, output } = await runToEnd({ HEADGATE_SERVER: gateway.base, HEADGATE_TOKEN: ADMIN_TOKEN }, [
+      'secrets',
+      ...args,
+    ]);
+    expect(code, output).toBe(0);
+    return output;
+  };
+  const problemsOf = async (gateway: TestGateway): Promise<string[]> =>
+    (await gateway.must('GET', '/problems')).map(({ code }: { readonly code: string }) => code);
+
+  it('opens everything meanwhile, and needs the old key no more after it', async () => {
+    await withGateway(keys(OTHER_KEY), async (gateway) => {
+      await createJwtRoute(gateway);
+      const input = { name: 'on-call', url: 'http://127.0.0.1:1/', events: ['key.*'] };
+      await gateway.must('POST', '/webhooks', input);
+      expect(await problemsOf(gateway)).not.toContain('secret_key_changing');
+    });
+    const oldId = /enc:v1:([\w-]{8}):/.exec(readFileSync(join(folder, 'headgate.db'), 'latin1'))?.[1] ?? '';
+    expect(oldId).not.toBe('');
+    await withGateway(keys(KEY, OTHER_KEY), async (gateway) => {
+      await expectTokens(gateway);
+      expect(await problemsOf(gateway)).toContain('secret_key_changing');
+      const before = await linesOf(gateway, 'list');
+      expect(before).toMatch(new RegExp(`^policies +${oldId} +other +3$`, 'm'));
+      expect(before).toMatch(
+        new RegExp(`^key 2 of GATEWAY_SECRET_KEY: ${oldId}, only decrypts; \\d+ values need it$`, 'm'),
+      );
+      const after = await linesOf(gateway, 'rekey');
+      expect(after).toMatch(/^\d+ values encrypted again\.$/m);
+      expect(after).toMatch(
+        new RegExp(`${oldId}, only decrypts; 0 values need it, so it can be removed$`, 'm'),
+      );
+      expect(after).not.toMatch(/ other | unreadable /);
+      await expectTokens(gateway);
+      const audit = await gateway.must('GET', '/audit?action=secrets.rekey');
+      expect(audit).toHaveLength(1);
+    });
+    const snapshot = readFileSync(join(folder, 'headgate.db.snapshot'), 'latin1');
+    expect(snapshot).toContain('enc:v1:');
+    expect(snapshot, 'the snapshot file needs the new key too').not.toContain(oldId);
+    await withGateway(keys(KEY), expectTokens);
+    expect(await failure(keys(OTHER_KEY))).toMatch(/its secrets were not encrypted with the key of/);
+  });
+
+  it('may be killed at any moment, and continues', async () => {
+    const old = await startGateway({ folder, env: keys(OTHER_KEY) });
+    await createJwtRoute(old);
+    await createPolicies(
+      old,
+      'many',
+      origin.port,
+      Array.from({ length: 700 }, (_, index) => ({
+        path: `/p${index}`,
+        policy: { auth: { auth_type: 'jwt', jwt: { secret: SECRET } } },
+      })),
+    );
+    await old.kill();
+    for (const delayMs of [0, 2, 5, 10, 20, 40]) {
+      const gateway = await startGateway({ folder, env: keys(KEY, OTHER_KEY) });
+      const cut = gateway.api('POST', '/secrets/rekey').catch(() => undefined);
+      await pause(delayMs);
+      await gateway.kill();
+      await cut;
+    }
+    await withGateway(keys(KEY, OTHER_KEY), async (gateway) => {
+      await expectTokens(gateway);
+      await linesOf(gateway, 'rekey');
+    });
+    await withGateway(keys(KEY), async (gateway) => {
+      await expectTokens(gateway);
+      const { values } = await gateway.must('GET', '/secrets');
+      expect(values.map(({ place, state }: Record<string, string>) => `${place} ${state}`)).toEqual([
+        'policies current',
+        'history current',
+      ]);
+      expect(values[0].count).toBe(703);
+    });
+  });
+
+  it('begins with the file: the new key goes in front of the one that the first start made', async () => {
+    await withGateway({}, createJwtRoute);
+    const file = join(folder, 'secret-key');
+    writeFileSync(file, `${KEY}\n${readFileSync(file, 'utf8')}`);
+    await withGateway({}, async (gateway) => {
+      expect(await linesOf(gateway, 'rekey')).toContain(`key 1 of the file "${file}"`);
+    });
+    writeFileSync(file, `${KEY}\n`);
+    await withGateway({}, expectTokens);
+  });
+});
+
+it.each([KEY.slice(1), `${KEY}0`, 'correct horse battery staple', `${KEY},`, `${KEY},${KEY}`])(
   'GATEWAY_SECRET_KEY=%s stops the start, is named and not shown',
   async (key) => {
     const message = await failure({ GATEWAY_SECRET_KEY: key });

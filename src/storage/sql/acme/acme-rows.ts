@@ -230,21 +230,21 @@ async function putCertificate(
 }
 
 /** The place of a sealed key: a key of one name cannot be moved to another. */
-const placeOf = (name: string): string => `certificate ${name}`;
+export const certificatePlace = (name: string): string => `certificate ${name}`;
 
 function sealed(name: string, change: AcmeCertificateChange, box: SecretBox): AcmeCertificateChange {
   const row: Record<string, unknown> = { ...change };
   for (const column of SEALED_COLUMNS) {
     const key = change[column];
-    if (typeof key === 'string') row[column] = box.seal(key, placeOf(name));
+    if (typeof key === 'string') row[column] = box.seal(key, certificatePlace(name));
   }
   return row;
 }
 
 /** A row whose key cannot be decrypted has none, and says so before any later error. */
 function opened({ revision: _revision, ...row }: CertificateRow, box: SecretBox): AcmeCertificate {
-  const key = openKey(row.private_key, placeOf(row.name), box);
-  const orderKey = openKey(row.order_key, placeOf(row.name), box);
+  const key = openKey(row.private_key, certificatePlace(row.name), box);
+  const orderKey = openKey(row.order_key, certificatePlace(row.name), box);
   const problem = key.problem ?? orderKey.problem;
   const found = { ...row, private_key: key.text, order_key: orderKey.text };
   if (problem === undefined) return found;

@@ -108,7 +108,7 @@ export function filterOf({ events, app_ids }: WebhookFilterRow): EventFilter {
 }
 
 /** A secret of one webhook cannot be moved to another. */
-const placeOf = (id: string): string => `webhook ${id}`;
+export const webhookPlace = (id: string): string => `webhook ${id}`;
 
 function toRow(webhook: StoredWebhook, box: SecretBox): WebhookRow {
   const { id, secret, previous_secret: previous } = webhook;
@@ -117,8 +117,8 @@ function toRow(webhook: StoredWebhook, box: SecretBox): WebhookRow {
     events: JSON.stringify(webhook.events),
     app_ids: JSON.stringify(webhook.app_ids),
     is_active: webhook.is_active ? 1 : 0,
-    secret: box.seal(secret ?? '', placeOf(id)),
-    previous_secret: previous === null ? null : box.seal(previous, placeOf(id)),
+    secret: box.seal(secret ?? '', webhookPlace(id)),
+    previous_secret: previous === null ? null : box.seal(previous, webhookPlace(id)),
   };
 }
 
@@ -136,7 +136,7 @@ export function toWebhook(row: WebhookRow, box: SecretBox): StoredWebhook {
 
 /** null if the key cannot decrypt it. */
 function opened(sealed: string, id: string, box: SecretBox): string | null {
-  const found = box.open(sealed, placeOf(id));
+  const found = box.open(sealed, webhookPlace(id));
   return 'text' in found && found.text !== '' ? found.text : null;
 }
 

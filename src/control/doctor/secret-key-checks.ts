@@ -1,0 +1,49 @@
+/** Checks whether a change of the secret key has been begun and not ended. */
+import { counted } from '../../lib/text/counted.ts';
+import type { SealedCount, SealedState } from '../../storage/secret-store.ts';
+import type { MaybeSealing } from '../../storage/secrets/sealed-config.ts';
+import { warning, type Finding } from './finding.ts';
+
+const CHECK = 'secret key';
+
+/** @param counts of the database; undefined if it is not open here */
+export function secretKeyChecks(
+  { box }: Pick<MaybeSealing, 'box'>,
+  counts: readonly SealedCount[] | undefined,
+): Finding[] {
+  const found: Finding[] = [];
+  const keys = box?.keyIds.length ?? 0;
+  const [old, lost] = (['other', 'unreadable'] as const).map((state) => sumOf(counts ?? [], state));
+  if (keys > 1) {
+    const needed =
+      counts === undefined
+        ? ''
+        : `; ${counted(old ?? 0, 'stored value needs', 'stored values need')} another than the first`;
+    found.push(
+      warning(
+        CHECK,
+        `${box?.keyName} has ${keys} keys${needed}`,
+        old === 0 && counts !== undefined
+          ? 'leave only the first key'
+          : 'when every gateway has the new key first, run headgate secrets rekey; then leave only that key',
+      ),
+    );
+  }
+  if (lost !== undefined && lost > 0) {
+    const places = new Set(
+      (counts ?? []).filter(({ state }) => state === 'unreadable').map(({ place }) => place),
+    );
+    found.push(
+      warning(
+        CHECK,
+        `${counted(lost, 'stored value', 'stored values')} cannot be decrypted (${[...places].join(', ')})`,
+        `add the key with which they were encrypted to ${box?.keyName ?? 'GATEWAY_SECRET_KEY'}, behind the first one, and run headgate secrets rekey`,
+      ),
+    );
+  }
+  return found;
+}
+
+function sumOf(counts: readonly SealedCount[], wanted: SealedState): number {
+  return counts.reduce((sum, { state, count }) => sum + (state === wanted ? count : 0), 0);
+}

@@ -1,0 +1,141 @@
+/** `SecretStore` over any SQL database: looks at every sealed value, and seals values again with the first key. */
+import { setImmediate as turn } from 'node:timers/promises';
+import { sql, type Kysely, type RawBuilder } from 'kysely';
+import { withBudget } from '../../lib/deadline-budget.ts';
+import type { SealedCount, SealedState, SecretStore } from '../secret-store.ts';
+import type { Tables } from '../sql/kysely-tables.ts';
+import type { Sealing } from '../sql/policy-secrets.ts';
+import { neededKeyId } from './secret-box.ts';
+import { SEALED_COLUMNS, type ChangeSealed, type SealedColumn } from './sealed-columns.ts';
+
+/** Rows that are read at once, and changed in one transaction. */
+const PAGE_ROWS = 500;
+
+type InTransaction = <T>(work: (db: Kysely<Tables>) => Promise<T>) => Promise<T>;
+
+export interface StoredSecretsDeps {
+  readonly secrets: Sealing;
+  readonly inRead: InTransaction;
+  readonly inWrite: InTransaction;
+  /** The gateways on the database with the key that each encrypts with; absent: there is only this one. */
+  readonly sealingKeys?: ((db: Kysely<Tables>) => Promise<readonly SealingKey[]>) | undefined;
+}
+
+/** What a gateway encrypts with; undefined if it has no key. */
+export interface SealingKey {
+  readonly name: string;
+  readonly keyId: string | undefined;
+}
+
+export function createSecretStore(deps: StoredSecretsDeps): SecretStore {
+  const { keyName, keyIds } = deps.secrets.box;
+  return {
+    keyName,
+    keyIds,
+    // A call may take longer than one call may wait for the database.
+    count: () => withBudget(undefined, () => countAll(deps)),
+    rekey: () => withBudget(undefined, () => rekeyAll(deps)),
+  };
+}
+
+async function countAll({ secrets, inRead }: StoredSecretsDeps): Promise<readonly SealedCount[]> {
+  const counts = new Map<string, SealedCount>();
+  for (const column of SEALED_COLUMNS) {
+    for await (const rows of pagesOf(inRead, column)) {
+      for (const row of rows) {
+        mapRow(column, row, secrets, (sealed, place) => {
+          const keyId = neededKeyId(sealed);
+          const state = stateOf(sealed, place, secrets);
+          const id = `${column.belongsTo} ${keyId} ${state}`;
+          const { count } = counts.get(id) ?? { count: 0 };
+          counts.set(id, { place: column.belongsTo, keyId, state, count: count + 1 });
+          return sealed;
+        });
+      }
+    }
+  }
+  return [...counts.values()];
+}
+
+async function rekeyAll({ secrets, inRead, inWrite, sealingKeys }: StoredSecretsDeps) {
+  const { box } = secrets;
+  const [first] = box.keyIds;
+  if (first === undefined) return { refused: `there is no key: ${box.keyName} is not set` };
+  const others = sealingKeys === undefined ? [] : await inRead(sealingKeys);
+  const other = others.find(({ keyId }) => keyId !== first);
+  if (other !== undefined) {
+    return {
+      refused: `the gateway "${other.name}" still encrypts with another key; expected every gateway on the database to have the same first key in ${box.keyName}`,
+    };
+  }
+  let rekeyed = 0;
+  for (const column of SEALED_COLUMNS) {
+    for await (const rows of pagesOf(inRead, column)) {
+      const changes: Change[] = [];
+      for (const row of rows) {
+        const text = mapRow(column, row, secrets, (sealed, place) => {
+          const opened = neededKeyId(sealed) === first ? undefined : box.open(sealed, place);
+          if (opened === undefined || !('text' in opened)) return sealed;
+          rekeyed += 1;
+          return box.seal(opened.text, place);
+        });
+        if (text !== row.text) changes.push({ row, text });
+      }
+      if (changes.length > 0) await inWrite((db) => store(db, column, changes));
+    }
+  }
+  return { rekeyed };
+}
+
+function stateOf(sealed: string, place: string, { box }: Sealing): SealedState {
+  if ('problem' in box.open(sealed, place)) return 'unreadable';
+  return neededKeyId(sealed) === box.keyIds[0] ? 'current' : 'other';
+}
+
+interface SealedRow {
+  readonly key: readonly (string | number)[];
+  readonly text: string;
+}
+
+interface Change {
+  readonly row: SealedRow;
+  readonly text: string;
+}
+
+function mapRow(column: SealedColumn, { key, text }: SealedRow, sealing: Sealing, change: ChangeSealed) {
+  return column.map(text, key.map(String), sealing.places, change);
+}
+
+/** A value that was written since it was read has the key of its writer by now. */
+async function store(db: Kysely<Tables>, { table, key, column }: SealedColumn, changes: readonly Change[]) {
+  for (const { row, text } of changes) {
+    const same = key.map((name, index) => sql`${sql.ref(name)} = ${row.key[index]}`);
+    await sql`
+      update ${sql.table(table)} set ${sql.ref(column)} = ${text}
+      where ${sql.join([...same, sql`${sql.ref(column)} = ${row.text}`], sql` and `)}`.execute(db);
+  }
+}
+
+/** The rows that may have sealed values, in the order of their key. Reads the text of no other row. */
+async function* pagesOf(
+  inRead: InTransaction,
+  { table, key, column }: SealedColumn,
+): AsyncGenerator<readonly SealedRow[]> {
+  const keys = sql.join(key.map((name) => sql.ref(name)));
+  for (let last: SealedRow | undefined; ;) {
+    const rest: RawBuilder<unknown> =
+      last === undefined ? sql`` : sql`where (${keys}) > (${sql.join(last.key)})`;
+    const found = await inRead(async (db) => {
+      const { rows } = await sql<Record<string, string | number | null>>`
+        select ${keys}, case when ${sql.ref(column)} like ${'%enc:v%'} then ${sql.ref(column)} end as sealed_text
+        from ${sql.table(table)} ${rest} order by ${keys} limit ${sql.lit(PAGE_ROWS)}`.execute(db);
+      return rows.map((row) => ({ key: key.map((name) => row[name] ?? ''), text: row['sealed_text'] }));
+    });
+    yield found.flatMap(({ key: at, text }) => (typeof text === 'string' ? [{ key: at, text }] : []));
+    const end = found.at(-1);
+    if (end === undefined || found.length < PAGE_ROWS) return;
+    last = { key: end.key, text: '' };
+    // On SQLite a page blocks the thread: other calls run in between.
+    await turn();
+  }
+}
