@@ -294,8 +294,10 @@ async function traceTapOf(from: <M>(path: string) => Promise<M>): Promise<(excha
   const { Slowest } = await from<typeof SlowestModule>('src/telemetry/spans/slowest.ts');
   const tap = new TraceTap({
     keep: { errors: true, denials: true, retries: true, slow: true },
-    send: () => undefined,
+    ring: { push: () => undefined, drop: () => undefined, isNearlyFull: false },
     epochMs: () => Date.now() - performance.now(),
+    // Of earlier versions, which this is compared with.
+    ...{ send: () => undefined },
   });
   const slowest = new Slowest(0.01);
   return (exchange) => tap.exchangeEnded(exchange, slowest);
