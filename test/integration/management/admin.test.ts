@@ -278,7 +278,7 @@ describe('design 2: admin access', () => {
       `${method} ${path}` === 'POST //api/v1/session';
     const OWN_SESSION = /^\/\/api\/v1\/sessions?(?:\/|$)/;
     const needed = ({ method, path }: Described): keyof typeof RANK => {
-      if (/^\/\/api\/v1\/(?:admin\/|audit|config\/(?:file|backup)$|explain\/debug-tokens)/.test(path))
+      if (/^\/\/api\/v1\/(?:admin\/|audit|secrets|config\/(?:file|backup)$|explain\/debug-tokens)/.test(path))
         return 'admin';
       // Asks, by POST because the question is long.
       if (/^\/\/api\/v1\/(?:explain|config\/(?:bisect|explain|plan))$/.test(path)) return 'viewer';

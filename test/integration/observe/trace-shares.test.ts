@@ -1,4 +1,4 @@
-/** Traces of several apps while the collector is behind: a flood of requests to one app does not push out the others. */
+/** Traces of several apps while a collector is behind: a flood of requests to one app does not push out the others. */
 import type { ServerResponse } from 'node:http';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startCollector, type TestCollector } from '../../support/backends/collector.ts';

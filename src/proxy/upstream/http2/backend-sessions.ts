@@ -1,7 +1,7 @@
 /**
  * The HTTP/2 sessions of one worker, by backend. A stream goes to the oldest session with room, so that the others can
- * end; when all are full, or the backend reads no bodies on them, to a new one, up to a limit. Owns which backends of `backend_protocol: auto` have chosen
- * HTTP/1.1.
+ * end; when all are full, or the backend reads no bodies on them, to a new one, up to a limit. Owns which backends of
+ * `backend_protocol: auto` have chosen HTTP/1.1.
  */
 import type { CompiledBackend } from '../../../config/types.ts';
 import type { Deadlines } from '../../resilience/deadlines.ts';
