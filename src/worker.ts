@@ -359,7 +359,7 @@ port.on('message', (message: ToWorker) => {
     case 'explain_setup':
       return explainSide(message);
     case 'traffic_records':
-      return send({ type: 'traffic_records', id: message.id, records: traffic?.records() });
+      return send({ type: 'traffic_records', id: message.id, records: traffic?.records() ?? [] });
     case 'profile':
       profile = profileThread(message.task, {
         chunk: (text) => send({ type: 'profile_chunk', text }),

@@ -177,7 +177,7 @@ export type FromWorker =
   /** A ring for export fills up. */
   | { readonly type: 'spans_wait' }
   /** undefined when there are none. */
-  | { readonly type: 'traffic_records'; readonly id: number; readonly records: PackedTexts | undefined }
+  | { readonly type: 'traffic_records'; readonly id: number; readonly records: readonly PackedTexts[] }
   | { readonly type: 'profile_chunk'; readonly text: string }
   /** With the reason when the profile is incomplete; undefined when it is complete. */
   | { readonly type: 'profile_end'; readonly problem: string | undefined }

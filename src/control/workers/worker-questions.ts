@@ -57,11 +57,11 @@ export class WorkerQuestions {
     return undefined;
   }
 
-  /** The recorded requests of all workers that answer in time, each worker's oldest first. */
+  /** The recorded requests of all workers that answer in time. */
   async trafficRecords(): Promise<string[]> {
     const answers = await this.#askServing((id) => ({ type: 'traffic_records', id }));
-    const packed = answers.map((answer) => (answer?.type === 'traffic_records' ? answer.records : undefined));
-    return packed.flatMap((texts) => (texts === undefined ? [] : unpackTexts(texts)));
+    const packed = answers.flatMap((answer) => (answer?.type === 'traffic_records' ? answer.records : []));
+    return packed.flatMap((texts) => unpackTexts(texts));
   }
 
   /** @param worker number of a worker; undefined: any that serves @returns undefined when there is none */

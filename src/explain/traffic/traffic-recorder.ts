@@ -1,9 +1,11 @@
 /**
  * Keeps an even sample of the requests of a worker, allowed ones included, as facts that a planned configuration can be
- * asked about (traffic-record.ts). Owns the ring of records.
+ * asked about (traffic-record.ts), and a few of each app besides: a flood of requests to one app would otherwise leave
+ * next to none of the others. Owns the rings of records.
  */
 import type { ExchangeView } from '../../proxy/interfaces/exchange-view.ts';
 import { EvenSampler } from './even-sampler.ts';
+import { RareApps } from './rare-apps.ts';
 import { recordOf, type FindKeyId } from './traffic-record.ts';
 import { TrafficRing, type PackedTexts } from './traffic-ring.ts';
 
@@ -14,31 +16,39 @@ export interface TrafficOptions {
   readonly findKeyId: FindKeyId;
 }
 
+/** Records of `RareApps`, as a share of the others. */
+const RARE_SHARE = 1 / 8;
+
 export class TrafficRecorder {
   readonly #ring: TrafficRing;
+  readonly #rareRing: TrafficRing;
+  readonly #rareApps = new RareApps();
   readonly #sampler: EvenSampler;
   readonly #findKeyId: FindKeyId;
 
   constructor({ recordsMax, recordsPerSecondMax, findKeyId }: TrafficOptions) {
     this.#ring = new TrafficRing(recordsMax);
+    this.#rareRing = new TrafficRing(Math.ceil(recordsMax * RARE_SHARE));
     this.#sampler = new EvenSampler(recordsPerSecondMax);
     this.#findKeyId = findKeyId;
   }
 
   exchangeEnded(exchange: ExchangeView): void {
-    if (!this.#sampler.takes()) return;
+    const isSampled = this.#sampler.takes();
+    if (!isSampled && !this.#rareApps.takes(exchange.version?.app.id ?? '')) return;
     const record = recordOf(exchange, this.#findKeyId);
-    if (record !== undefined) this.#ring.add(record);
+    if (record !== undefined) (isSampled ? this.#ring : this.#rareRing).add(record);
   }
 
   /** Once a second. */
   tick(): void {
     this.#sampler.tick();
+    this.#rareApps.tick();
   }
 
-  /** Oldest first. */
-  records(): PackedTexts | undefined {
-    return this.#ring.packed();
+  /** Of each ring, oldest first. */
+  records(): PackedTexts[] {
+    return [this.#rareRing.packed(), this.#ring.packed()].filter((packed) => packed !== undefined);
   }
 }
 

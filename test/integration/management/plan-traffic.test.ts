@@ -3,6 +3,8 @@
  * workers, and plans that change who may call what. A plan leaves no trace.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { setTimeout as pause } from 'node:timers/promises';
+import { LeanClient } from '../../support/clients/lean-client.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { bearer, metric } from '../../support/policies.ts';
@@ -231,3 +233,27 @@ async function traces(): Promise<unknown> {
   const requests = await metric(gateway, 'headgate_requests_total');
   return { seen: origin.seen.length, limit: limits[0].remaining, version, shadow: report.total, requests };
 }
+
+it('a flood of requests to one app leaves some of the others', async () => {
+  const flooded = await startGateway({
+    env: { GATEWAY_TRAFFIC__RECORDS: '200', GATEWAY_TRAFFIC__RECORDS_PER_SEC: '5' },
+  });
+  try {
+    await flooded.must('POST', '/config/apply', { config: config() });
+    const client = await LeanClient.connect(flooded.proxyPort);
+    const ask = (path: string) => client.ask(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`);
+    // In several seconds, with far more requests of one app in each.
+    for (let round = 0; round < 20; round++) {
+      for (let count = 0; count < 200; count++) expect((await ask('/billing/v1/flood')).status).toBe(401);
+      expect((await ask('/orders/v1/none')).status).toBe(404);
+      await pause(100);
+    }
+    const change = config(
+      (_billing, orders) => (orders.versions.v1.revisions.r1.endpoints['GET /none'] = {}),
+    );
+    const { traffic } = await flooded.must('POST', '/config/plan', { config: change });
+    expect(traffic.changed).toBeGreaterThan(3);
+  } finally {
+    await flooded.stop();
+  }
+});
