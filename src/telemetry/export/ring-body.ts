@@ -20,6 +20,8 @@ export class RingBody implements ExportBody {
   #pieces: Uint8Array[] = [];
   length = 0;
   items = 0;
+  /** Of the batches. */
+  bytes = 0;
 
   constructor(origin: Origin) {
     this.#origin = origin;
@@ -29,9 +31,8 @@ export class RingBody implements ExportBody {
    * Begins a new body with the oldest batches of each ring, in equal shares, so that a worker with much traffic
    * does not delay the others.
    * @param bytesMax limit for all rings together, plus one batch
-   * @returns the number of bytes in the batches
    */
-  begin(readers: Iterable<BatchReader>, bytesMax: number): number {
+  begin(readers: Iterable<BatchReader>, bytesMax: number): void {
     const full = [...readers].filter((reader) => !reader.isEmpty);
     const fairBytes = bytesMax / Math.max(1, full.length);
     let left = bytesMax;
@@ -49,11 +50,10 @@ export class RingBody implements ExportBody {
       left -= seen.bytes - bytes;
       shares[index] = { reader, ...seen };
     }
-    const bytes = sum(shares, 'bytes');
+    this.bytes = sum(shares, 'bytes');
     this.items = sum(shares, 'items');
     this.#shares = shares;
-    this.#compose(bytes);
-    return bytes;
+    this.#compose(this.bytes);
   }
 
   parts(start: number, end: number): Uint8Array[] {

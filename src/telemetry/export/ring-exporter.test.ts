@@ -101,7 +101,7 @@ it('asks a collector that has failed again, with nothing in it, until it takes e
   connection.close();
 });
 
-it('sends nothing for as long as the collector asks, and loses only what it had sent', async () => {
+it('sends nothing for as long as the collector asks, and then what it had sent, once more', async () => {
   const { exporter, connection } = await start(500);
   const waits: number[] = [];
   let askedMs = 0;
@@ -115,14 +115,59 @@ it('sends nothing for as long as the collector asks, and loses only what it had 
   exporter.addRing(1, ring);
   const writer = new BatchWriter(ring);
   writer.push(batchOf(), 10);
-  await until(() => exporter.state.failed === 10);
+  await until(() => exporter.state.problem !== '');
   expect(exporter.state.problem).toBe('the collector answers 429: it asks to wait 2 s');
   writer.push(batchOf(), 10);
-  await until(() => exporter.state.exported === 10);
+  await until(() => exporter.state.exported === 20);
   await exporter.finish();
   expect(waits[0]).toBeGreaterThan(1_900);
-  expect(exporter.state).toMatchObject({ exported: 10, failed: 10, dropped: 0, problem: '' });
+  expect(exporter.state).toMatchObject({ exported: 20, failed: 0, dropped: 0, problem: '' });
   connection.close();
+});
+
+describe('what a collector asks to send later', () => {
+  const askLater = (response: ServerResponse): void =>
+    void response.writeHead(503, { 'Retry-After': '1' }).end();
+
+  it('is given up after one more try', async () => {
+    const { exporter, connection } = await start(200);
+    collector.behave(askLater);
+    const ring = createBatchRing(RING_BYTES);
+    exporter.addRing(1, ring);
+    new BatchWriter(ring).push(batchOf(), 10);
+    await until(() => exporter.state.failed > 0);
+    expect(collector.requests).toHaveLength(2);
+    expect([queuedBytes(ring), exporter.state]).toMatchObject([0, { failed: 10, exported: 0 }]);
+    await exporter.finish();
+    connection.close();
+  });
+
+  it('is lost at once where the room is needed', async () => {
+    const { exporter, connection } = await start(200);
+    collector.behave(askLater);
+    const ring = createBatchRing(RING_BYTES);
+    const writer = new BatchWriter(ring);
+    for (let bytes = 0; bytes < RING_BYTES / 3; bytes += BATCH) writer.push(batchOf(), 10);
+    exporter.addRing(1, ring);
+    await until(() => exporter.state.failed > 0);
+    expect(collector.requests).toHaveLength(1);
+    await exporter.finish();
+    connection.close();
+  });
+
+  it('is tried once more when the gateway stops, without the wait', async () => {
+    const { exporter, connection } = await start(200);
+    collector.behave((response) => void response.writeHead(503, { 'Retry-After': '120' }).end());
+    const ring = createBatchRing(RING_BYTES);
+    exporter.addRing(1, ring);
+    new BatchWriter(ring).push(batchOf(), 10);
+    await until(() => exporter.state.problem !== '');
+    expect(queuedBytes(ring)).toBeGreaterThan(0);
+    collector.behave(undefined);
+    await exporter.finish();
+    expect([queuedBytes(ring), exporter.state]).toMatchObject([0, { failed: 0, exported: 10 }]);
+    connection.close();
+  });
 });
 
 it('leaves what it sends in the ring until the collector has it, so that another thread can send it', async () => {

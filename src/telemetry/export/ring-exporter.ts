@@ -1,7 +1,8 @@
 /**
  * Exports what threads have put into their rings, spans or log records: one request at a time, with all items that
- * have arrived since the last one. Items of a failed export are lost and counted. The rings are bounded, so a slow,
- * dead or refusing collector uses no more memory than they have.
+ * have arrived since the last one. Items of a failed export are lost and counted; where the collector asks to come back
+ * later, they are tried once more then, if their rings have room for what arrives meanwhile. The rings are bounded, so
+ * a slow, dead or refusing collector uses no more memory than they have.
  */
 import { systemClock } from '../../lib/clock.ts';
 import { BatchReader, type BatchRing } from '../ring/batch-ring.ts';
@@ -54,6 +55,8 @@ export class RingExporter {
   #probeAtMs = Infinity;
   /** How long the collector asked to send nothing, in its latest answer. */
   #waitMs = 0;
+  /** The items of the last export stay in their rings for one more try. */
+  #isKept = false;
   #isFinishing = false;
   /** Ends the pause between exports. */
   #wake: () => void = () => undefined;
@@ -137,16 +140,20 @@ export class RingExporter {
   async #exportSome(): Promise<number> {
     const body = this.#body;
     this.#removeEmpty();
-    const bytes = body.begin(this.#readers(), REQUEST_BYTES_MAX);
-    const { items } = body;
+    const isLastTry = this.#isKept;
+    if (!isLastTry) body.begin(this.#readers(), REQUEST_BYTES_MAX);
+    const { items, bytes } = body;
     if (items === 0 && systemClock.monotonicMs() < this.#probeAtMs) return 0;
     const outcome = await this.#options.collector.export(body, () => this.#pace());
     const { failed, problem, waitMs = 0 } = outcome;
     this.#waitMs = Math.min(WAIT_MS_MAX, waitMs);
-    body.release();
-    this.#failed += failed;
-    this.#exported += items - failed;
     this.#problem = problem;
+    this.#isKept = waitMs > 0 && failed === items && !isLastTry && this.#hasRoom();
+    if (!this.#isKept) {
+      body.release();
+      this.#failed += failed;
+      this.#exported += items - failed;
+    }
     this.#probeAtMs =
       problem === '' ? Infinity : systemClock.monotonicMs() + (this.#options.probeMs ?? PROBE_MS);
     this.#removeEmpty();
@@ -155,6 +162,11 @@ export class RingExporter {
 
   #readers(): BatchReader[] {
     return [...this.#sources.values()].map(({ reader }) => reader);
+  }
+
+  /** Whether what was sent may stay in the rings for a while. */
+  #hasRoom(): boolean {
+    return !this.#isFinishing && !this.#readers().some(({ isFilling }) => isFilling);
   }
 
   /** Small steps, as long as there is room for what arrives meanwhile. */
