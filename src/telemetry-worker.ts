@@ -79,6 +79,10 @@ port.on('message', (message: ToExporter) => {
       return rings[message.signal].addRing(message.id, message.ring);
     case 'ring_ended':
       return rings[message.signal].endRing(message.id);
+    case 'connections':
+      for (const signal of ['traces', 'metrics', 'logs'] as const)
+        collectors[signal].renew(message.connections[signal]);
+      return;
     case 'wake':
       rings.traces.wake();
       return rings.logs.wake();

@@ -1,5 +1,6 @@
 /** Wires certificates by ACME. When the settings name no directory, nothing of it is loaded. */
 import { readFileSync } from 'node:fs';
+import { messageOf } from '../lib/error-message.ts';
 import { PeerQuestions } from '../control/cluster/peer-questions.ts';
 import type { Cluster } from '../control/cluster/cluster.ts';
 import type { Supervisor } from '../control/workers/supervisor.ts';
@@ -15,6 +16,7 @@ import type { NodeFacts } from '../observe/metrics/prometheus.ts';
 import type { CertificateFacts } from '../proxy/downstream/tls/tls-certificate.ts';
 import type { App } from '../model/resources.ts';
 import type { OrderedChange } from '../proxy/downstream/tls/ordered-certificates.ts';
+import type { Logger } from '../observe/log.ts';
 import type { Settings } from '../settings/settings.ts';
 import { isCertificateText } from '../x509/certificate.ts';
 import { namesOf, type CertificateWatches } from './listener-certificates.ts';
@@ -37,13 +39,13 @@ export function servesTls({ proxy, acme }: Settings): boolean {
 
 /**
  * Reads the stored certificates; ordering begins with `start`. Returns a function that stops it.
- * @throws StartError for an unusable GATEWAY_ACME__CA_FILE
  */
 export async function prepareAcme(
   parts: Parts,
   supervisor: Supervisor,
   cluster: Cluster,
   watches: CertificateWatches,
+  readCa: () => string | undefined,
 ): Promise<() => Promise<void>> {
   const { settings, acme, repository, state, egress, clock, log } = parts;
   if (settings.acme === undefined) return async () => undefined;
@@ -58,7 +60,7 @@ export async function prepareAcme(
   });
   const service = new AcmeService({
     settings: settings.acme,
-    ca: readCa(settings.acme.caFile),
+    readCa,
     store: () => repository.acme,
     holder: cluster.selfId,
     leaseMs: settings.cluster.nodeTimeoutMs,
@@ -172,6 +174,32 @@ function acmeCounts(parts: Parts, watches: CertificateWatches): AcmeCounts | und
   for (const { source, state } of entriesOf(parts, watches))
     if (source === 'acme') states.set(state, (states.get(state) ?? 0) + 1);
   return { orders: service.results, states };
+}
+
+/**
+ * Reads the authorities of the directory once, and returns a function that reads them again: what it read last, if the
+ * file cannot be used at that time.
+ * @throws StartError if it cannot be used now
+ */
+export function acmeAuthorities({ acme }: Settings, log: Logger): () => string | undefined {
+  const file = acme?.caFile;
+  let known = readCa(file);
+  let problem = '';
+  return () => {
+    try {
+      known = readCa(file);
+      problem = '';
+    } catch (error) {
+      const reason = messageOf(error);
+      if (reason !== problem)
+        log.error(
+          { reason },
+          'cannot use the new authorities of the ACME directory; the old ones stay in use',
+        );
+      problem = reason;
+    }
+    return known;
+  };
 }
 
 function readCa(file: string | undefined): string | undefined {

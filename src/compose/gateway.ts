@@ -5,7 +5,7 @@
  */
 import { hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
-import { prepareAcme } from './acme.ts';
+import { acmeAuthorities, prepareAcme } from './acme.ts';
 import { createChanges } from './changes.ts';
 import {
   announceFirstToken,
@@ -21,7 +21,7 @@ import { startEvents } from './events/start-events.ts';
 import { createEvents } from './events/event-parts.ts';
 import { startConfigFile } from './start-config-file.ts';
 import { createManagement, listenForManagement, writeDependencies, type Phase } from './management.ts';
-import { createTraceExport, type Logging } from './telemetry.ts';
+import { createTraceExport, readCollectorFiles, watchCollectorFiles, type Logging } from './telemetry.ts';
 import type { Parts } from './parts.ts';
 import { assertAlone, assertClaimed, claim, fileOfPort, release, takeover } from './takeover-files.ts';
 import {
@@ -49,6 +49,7 @@ import { LiveHub } from '../explain/live/live-hub.ts';
 import { TakeoverResponder } from '../control/takeover/takeover.ts';
 import { pidFileOf } from '../control/takeover/pid-file.ts';
 import { KeyUsageWriter } from '../keys/usage-writer.ts';
+import type { Connections } from '../control/reporting/collector-files.ts';
 import { ProgramWatch } from '../control/reporting/program-watch.ts';
 import { ClockWatch } from '../control/database/clock-watch.ts';
 import { HistoryCompactor } from '../control/database/history-compactor.ts';
@@ -60,6 +61,7 @@ import type { TrafficPorts } from '../control/workers/protocol.ts';
 import { holdFiles } from '../control/workers/held-files.ts';
 import type { Supervisor } from '../control/workers/supervisor.ts';
 import type { ManagementListening } from '../management/listening.ts';
+import type { Logger } from '../observe/log.ts';
 import type { Settings } from '../settings/settings.ts';
 import { ClientCertificates } from '../proxy/upstream/tls/backend-tls.ts';
 import type { Repository } from '../storage/repository.ts';
@@ -97,6 +99,7 @@ type Recorders = Pick<
   | 'explain'
   | 'live'
   | 'traces'
+  | 'collectorFiles'
   | 'deprecations'
   | 'health'
   | 'discovery'
@@ -161,12 +164,11 @@ async function startParts(options: LoggedStart, claimFolder: () => void): Promis
   const { settings, version, logging } = options;
   const { log } = logging;
   const clock = systemClock;
-  const certificates = await readCertificates(settings, clock, log);
+  const { certificates, connections, readAcmeCa } = await readNamedFiles(settings, clock, log);
   const database = databaseOf(settings);
-  const open = (mustExist: boolean): Promise<Repository> =>
-    openDatabase(database, settings, clock, mustExist);
   const announceToken = announcing(options, database);
-  const opened = await startDatabase(database, open, announceToken, log);
+  const open = (mustExist: boolean) => openDatabase(database, settings, clock, mustExist);
+  const opened = await startDatabase(database, open, log);
   const { repository, recovering, state } = opened;
   const undo: (() => Promise<unknown>)[] = [() => repository.close()];
   try {
@@ -175,7 +177,7 @@ async function startParts(options: LoggedStart, claimFolder: () => void): Promis
     const snapshotFile = snapshotFileWriter(database, state, clock, log);
     const connecting = ownConnections(settings, clock, certificates);
     const own = { settings, version, clock, log, snapshotFile, ...opened, ...limits, ...connecting };
-    const parts: Parts = { ...own, ...recorders(own, logging) };
+    const parts: Parts = { ...own, ...recorders(own, logging, connections) };
     undo.unshift(startHousekeeping(parts));
     const unixSocket = await openUnixSocket(settings, log, options.env);
     undo.unshift(async () => unixSocket?.remove());
@@ -186,7 +188,7 @@ async function startParts(options: LoggedStart, claimFolder: () => void): Promis
     let phase: Phase = 'starting';
     const changes = createChanges(parts, supervisor);
     undo.unshift(() => parts.sources.stop().then(() => changes.cluster.stop()));
-    undo.unshift(await prepareAcme(parts, supervisor, changes.cluster, watches));
+    undo.unshift(await prepareAcme(parts, supervisor, changes.cluster, watches, readAcmeCa));
     const tls = { watches, management: certificates.management?.pairs[0] };
     const writing = writeDependencies(parts, changes);
     const configFile = await startConfigFile(parts, writing, options.env);
@@ -203,9 +205,12 @@ async function startParts(options: LoggedStart, claimFolder: () => void): Promis
     undo.unshift(() => supervisor.stop(settings.proxy.drainTimeoutMs + STOP_MARGIN_MS));
     const ports = await listenForTraffic(parts, supervisor, unixSocket);
     watches.start();
+    parts.collectorFiles?.start();
     configFile?.start();
-    undo.unshift(() => watches.stop());
+    undo.unshift(() => Promise.all([watches.stop(), parts.collectorFiles?.stop()]));
     claimFolder();
+    // Of a start that fails, nothing may be left that only that start would have shown.
+    if (recovering === undefined) await announceToken(repository);
     phase = 'serving';
     parts.acme.service?.start();
     startEvents(parts, watches, changes.cluster);
@@ -216,16 +221,29 @@ async function startParts(options: LoggedStart, claimFolder: () => void): Promis
     const stop = async (): Promise<void> => {
       phase = 'stopping';
       takeover.stop();
-      // A load balancer polls readiness and sends traffic until it sees the change.
-      await delay(settings.proxy.drainGraceMs);
-      for (const step of undo) await step();
+      await stopAfter(settings.proxy.drainGraceMs, undo);
     };
-    const reload = reloadOf([watches.hasAny ? watches : undefined, configFile]);
+    const reload = reloadOf([watches.hasAny ? watches : undefined, parts.collectorFiles, configFile]);
     return { takeover: () => takeover.request(), reload, stop };
   } catch (error) {
     for (const step of undo) await step().catch(() => undefined);
     throw error;
   }
+}
+
+/** Checks and reads the files that settings name, before the database is made. @throws StartError */
+async function readNamedFiles(settings: Settings, clock: Clock, log: Logger) {
+  return {
+    certificates: await readCertificates(settings, clock, log),
+    connections: readCollectorFiles(settings),
+    readAcmeCa: acmeAuthorities(settings, log),
+  };
+}
+
+/** @param graceMs a load balancer polls readiness and sends traffic until it sees the change */
+async function stopAfter(graceMs: number, steps: readonly (() => Promise<unknown>)[]): Promise<void> {
+  await delay(graceMs);
+  for (const step of steps) await step();
 }
 
 /** Shows the first admin token, unless one is set or stored. */
@@ -272,10 +290,23 @@ function ownConnections(
 }
 
 /** The parts that record what happens. */
-function recorders(parts: Omit<Parts, keyof Recorders>, logging: Logging): Recorders {
+function recorders(
+  parts: Omit<Parts, keyof Recorders>,
+  logging: Logging,
+  connections: Connections | undefined,
+): Recorders {
   const { repository, log, clock, settings, state, version } = parts;
   const events = createEvents(parts);
   const health = new HealthRegistry(state, clock, log);
+  const traces = createTraceExport({
+    ...parts,
+    logging,
+    otel: settings.otel,
+    connections,
+    workers: settings.workers,
+    url: programUrl('telemetry-worker'),
+    nodeName: settings.cluster.nodeName ?? hostname(),
+  });
   return {
     metrics: new MetricsMerger(),
     keyUsage: new KeyUsageWriter({ repository, log, clock, keyUsageDays: settings.keyUsageDays }),
@@ -284,14 +315,8 @@ function recorders(parts: Omit<Parts, keyof Recorders>, logging: Logging): Recor
     programWatch: new ProgramWatch({ program: WORKER_URL.href, version, log }),
     explain: new ExplainControl(clock),
     live: new LiveHub({ clock }),
-    traces: createTraceExport({
-      ...parts,
-      logging,
-      otel: settings.otel,
-      workers: settings.workers,
-      url: programUrl('telemetry-worker'),
-      nodeName: settings.cluster.nodeName ?? hostname(),
-    }),
+    traces,
+    collectorFiles: watchCollectorFiles({ ...parts, traces }, connections),
     deprecations: new DeprecationLog(log, clock),
     health,
     discovery: discoveryWatch(parts),

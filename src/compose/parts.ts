@@ -22,6 +22,7 @@ import type { HealthRegistry } from '../control/health/health-registry.ts';
 import type { KeyUsageWriter } from '../keys/usage-writer.ts';
 import type { LimitNode } from '../control/cluster/limit-node.ts';
 import type { RecoveringRepository } from '../control/fallback/recovering-repository.ts';
+import type { CollectorFilesWatch } from '../control/reporting/collector-files.ts';
 import type { TraceExport } from '../control/reporting/trace-export.ts';
 import type { ShadowLog } from '../control/reporting/shadow-log.ts';
 import type { SavedConfig } from '../control/fallback/snapshot-file.ts';
@@ -69,6 +70,8 @@ export interface Parts {
   readonly live: LiveHub;
   /** undefined when traces are not exported. */
   readonly traces: TraceExport | undefined;
+  /** undefined when nothing is exported. */
+  readonly collectorFiles: CollectorFilesWatch | undefined;
   readonly deprecations: DeprecationLog;
   readonly shadowLog: ShadowLog;
   readonly shadowHistory: ShadowHistory;

@@ -89,6 +89,7 @@ export async function problemsOf(parts: Parts, others: ProblemParts): Promise<re
     ...diskProblems(disk),
     ...logProblems(parts),
     ...traceProblems(parts),
+    ...collectorFileProblems(parts),
     ...webhookProblems(webhooks),
     ...eventProblems(parts),
     ...secretKeyProblems(parts),
@@ -168,6 +169,13 @@ function traceProblems({ traces }: Parts): FoundProblem[] {
   const detail = `${problem}. The data of failed exports is lost; ${counted(queuedBytes, 'byte of spans waits', 'bytes of spans wait')}`;
   const link = { kind: 'settings', setting: 'GATEWAY_OTEL__ENDPOINT' } as const;
   return [found('warning', 'traces_not_exported', detail, link, traces?.problemSinceMs)];
+}
+
+function collectorFileProblems({ collectorFiles }: Parts): FoundProblem[] {
+  const link = { kind: 'settings', setting: 'GATEWAY_OTEL__CLIENT_CERT_FILE' } as const;
+  return (collectorFiles?.unusable ?? []).map(({ text, sinceMs }) =>
+    found('warning', 'certificate_files_unusable', text, link, sinceMs),
+  );
 }
 
 /** The states of webhooks. Empty while the database does not answer, which is a problem of its own. */

@@ -6,12 +6,16 @@ import { TraceExport } from '../control/reporting/trace-export.ts';
 import { systemClock } from '../lib/clock.ts';
 import { createLogger, gapLine, type Logger } from '../observe/log.ts';
 import { standardOutput, type LogOutput } from '../observe/log-output.ts';
-import type { OtelConnection, OtelSettings } from '../settings/settings-types.ts';
+import type { OtelSettings } from '../settings/settings-types.ts';
 import type { Settings } from '../settings/settings.ts';
-import { readConnectionFiles } from '../control/reporting/collector-files.ts';
-import type { ConnectionStart, Signal } from '../telemetry/export/export-messages.ts';
+import {
+  CollectorFilesWatch,
+  readConnections,
+  type Connections,
+} from '../control/reporting/collector-files.ts';
 import { createLogRing, createLogTap } from '../telemetry/logs/log-tap.ts';
 import type { BatchRing } from '../telemetry/ring/batch-ring.ts';
+import type { Parts } from './parts.ts';
 import { StartError } from './start-error.ts';
 
 export interface Logging {
@@ -44,6 +48,8 @@ export function createLogging(settings: Settings): Logging {
 
 export interface TraceExportParts {
   readonly otel: OtelSettings | undefined;
+  /** The result of `readCollectorFiles`. */
+  readonly connections: Connections | undefined;
   readonly version: string;
   readonly workers: number;
   /** The name of this gateway. */
@@ -53,10 +59,10 @@ export interface TraceExportParts {
   readonly url: URL;
 }
 
-/** undefined when nothing is exported. @throws StartError for a file that cannot be read or used */
+/** undefined when nothing is exported. */
 export function createTraceExport(parts: TraceExportParts): TraceExport | undefined {
-  const { otel, version, workers, nodeName, logging, url } = parts;
-  if (otel === undefined) return undefined;
+  const { otel, connections, version, workers, nodeName, logging, url } = parts;
+  if (otel === undefined || connections === undefined) return undefined;
   const traces = new TraceExport({
     url,
     log: logging.ownLog,
@@ -68,11 +74,7 @@ export function createTraceExport(parts: TraceExportParts): TraceExport | undefi
       urls: { traces: otel.tracesUrl, metrics: otel.metricsUrl, logs: otel.logsUrl },
       startMs: systemClock.nowMs(),
       temporality: otel.temporality,
-      connections: {
-        traces: connectionOf('traces', otel.connections.traces),
-        metrics: connectionOf('metrics', otel.connections.metrics),
-        logs: connectionOf('logs', otel.connections.logs),
-      },
+      connections,
       resource: {
         'service.name': otel.serviceName,
         'service.version': version,
@@ -86,9 +88,21 @@ export function createTraceExport(parts: TraceExportParts): TraceExport | undefi
   return traces;
 }
 
-function connectionOf(signal: Signal, connection: OtelConnection): ConnectionStart {
-  const { caFile: _ca, certFile: _cert, keyFile: _key, ...rest } = connection;
-  const files = readConnectionFiles(signal, connection);
-  if ('problem' in files) throw new StartError(files.problem, files.cause);
-  return { ...rest, ...files };
+/** @throws StartError for a file that cannot be read or used */
+export function readCollectorFiles({ otel }: Settings): Connections | undefined {
+  if (otel === undefined) return undefined;
+  const read = readConnections(otel.connections);
+  if ('problem' in read) throw new StartError(read.problem, read.cause);
+  return read;
+}
+
+/** undefined when nothing is exported. */
+export function watchCollectorFiles(
+  { traces, settings: { otel }, clock, log }: Pick<Parts, 'traces' | 'settings' | 'clock' | 'log'>,
+  read: Connections | undefined,
+): CollectorFilesWatch | undefined {
+  if (traces === undefined || otel === undefined || read === undefined) return undefined;
+  const { connections } = otel;
+  const publish = (renewed: Connections): void => traces.setConnections(renewed);
+  return new CollectorFilesWatch({ connections, read, publish, clock, log });
 }

@@ -28,7 +28,7 @@ export interface AcmeServiceDeps {
    * PEM of authorities that may have issued the certificate of the directory; undefined: the authorities of
    * Node.js.
    */
-  readonly ca: string | undefined;
+  readonly readCa: () => string | undefined;
   /** Throws StorageUnavailable while there is no database. */
   readonly store: () => AcmeStore;
   readonly holder: string;
@@ -57,7 +57,7 @@ export class AcmeService {
   constructor(deps: AcmeServiceDeps) {
     this.#deps = deps;
     const { settings, store, clock, log, egress, holder, leaseMs, publish } = deps;
-    this.#http = new DirectoryHttp(egress, deps.ca);
+    this.#http = new DirectoryHttp(egress, deps.readCa);
     this.#view = new AcmeView({ store, publish, clock, log });
     this.#orders = new AcmeOrders({
       settings,

@@ -47,15 +47,17 @@ export interface HttpRequest {
 
 export class DirectoryHttp {
   readonly #egress: Egress;
-  readonly #ca: string | undefined;
+  readonly #readCa: () => string | undefined;
+  /** What the agents trust. */
+  #ca: string | undefined;
   /** By port, because egress rules apply to addresses with ports. */
   readonly #agents = new Map<number, Agent>();
   #isClosed = false;
 
-  /** @param ca PEM of further authorities; undefined: only the authorities of Node.js */
-  constructor(egress: Egress, ca: string | undefined) {
+  /** @param readCa PEM of further authorities, now; undefined: only the authorities of Node.js */
+  constructor(egress: Egress, readCa: () => string | undefined) {
     this.#egress = egress;
-    this.#ca = ca;
+    this.#readCa = readCa;
   }
 
   /** @throws DirectoryUnavailable */
@@ -101,6 +103,8 @@ export class DirectoryHttp {
   }
 
   #agent(port: number): Agent {
+    const ca = this.#readCa();
+    if (ca !== this.#ca) this.#trust(ca);
     const known = this.#agents.get(port);
     if (known !== undefined) return known;
     const agent = new Agent({
@@ -116,6 +120,13 @@ export class DirectoryHttp {
     });
     this.#agents.set(port, agent);
     return agent;
+  }
+
+  /** Requests under way end on their own connections. */
+  #trust(ca: string | undefined): void {
+    this.#ca = ca;
+    for (const agent of this.#agents.values()) void agent.close().catch(() => undefined);
+    this.#agents.clear();
   }
 }
 

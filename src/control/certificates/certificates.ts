@@ -1,12 +1,11 @@
 /**
- * The certificates of a listener. The main thread reads their files at the start, and again when a file
- * changes (checked once a second by times, inode and size) or on request. A certificate and its key are two files,
- * replaced one after the other: while they do not match, the old pair stays in use, which is logged once, and reading
- * is retried. Owns the pairs in use. No message contains text of a key.
+ * The certificates of a listener. The main thread reads their files at the start, and again when they change
+ * (file-watch.ts). While a certificate and its key do not match, the old pair stays in use, which is logged once. Owns
+ * the pairs in use. No message contains text of a key.
  */
 import { readFile } from 'node:fs/promises';
 import { timestamp, type Clock } from '../../lib/clock.ts';
-import { messageOf, systemReason } from '../../lib/error-message.ts';
+import { systemReason } from '../../lib/error-message.ts';
 import type { Logger } from '../../observe/log.ts';
 import {
   CertificateReminder,
@@ -14,7 +13,7 @@ import {
   problemText,
   type ListenerName,
 } from './certificate-ends.ts';
-import { stampOf } from './certificate-folder.ts';
+import { FileWatch } from './file-watch.ts';
 import {
   certificateFacts,
   type CertificateFacts,
@@ -37,9 +36,6 @@ export interface UnusableFiles {
   /** Unix milliseconds; undefined when it is not known. */
   readonly sinceMs: number | undefined;
 }
-
-/** Interval of checks for changed files. */
-const POLL_MS = 1_000;
 
 /** The settings of each listener's files. */
 const SETTINGS = { traffic: 'GATEWAY_PROXY__TLS', management: 'GATEWAY_SERVER__TLS' } as const;
@@ -98,19 +94,22 @@ export interface CertificateWatchDeps {
 export class CertificateWatch {
   readonly #deps: CertificateWatchDeps;
   readonly #reminder: CertificateReminder;
+  readonly #files: FileWatch;
   #loaded: LoadedCertificates;
-  /** State of the files that `#loaded` came from; '' if unknown. */
-  #stamp = '';
-  #lastError = '';
-  /** Since when new files have not been usable; undefined when they are. */
-  #failingSinceMs: number | undefined;
-  #timer: NodeJS.Timeout | undefined;
-  #checking: Promise<void> | undefined;
 
   constructor(deps: CertificateWatchDeps) {
+    const { files, listener, loaded, clock, log, pollMs } = deps;
     this.#deps = deps;
-    this.#loaded = deps.loaded;
-    this.#reminder = new CertificateReminder(deps.clock, deps.log, deps.listener);
+    this.#loaded = loaded;
+    this.#reminder = new CertificateReminder(clock, log, listener);
+    this.#files = new FileWatch({
+      paths: files.flatMap(({ certFile, keyFile }) => [certFile, keyFile]),
+      load: () => this.#load(),
+      onFailed: (reason) =>
+        log.error({ reason }, 'cannot use the new certificates; the old ones stay in use'),
+      clock,
+      pollMs,
+    });
   }
 
   get facts(): readonly CertificateFacts[] {
@@ -123,75 +122,41 @@ export class CertificateWatch {
   }
 
   get unusable(): readonly UnusableFiles[] {
-    if (this.#failingSinceMs === undefined) return [];
-    const text = `${this.#lastError}. The previous certificates stay in use, and a restart would fail`;
-    return [{ text, sinceMs: this.#failingSinceMs }];
+    const { failed } = this.#files;
+    if (failed === undefined) return [];
+    const text = `${failed.reason}. The previous certificates stay in use, and a restart would fail`;
+    return [{ text, sinceMs: failed.sinceMs }];
   }
 
   start(): void {
     this.#log('are in use');
     this.#reminder.look(this.facts);
-    this.#timer = setInterval(() => {
-      this.#reminder.look(this.facts);
-      void this.check();
-    }, this.#deps.pollMs ?? POLL_MS);
+    this.#files.start(() => this.#reminder.look(this.facts));
   }
 
   /** Also waits for a check under way. */
-  async stop(): Promise<void> {
-    clearInterval(this.#timer);
-    await this.#checking;
+  stop(): Promise<void> {
+    return this.#files.stop();
   }
 
   /** Reads the files again, whether or not they changed. */
-  async reload(): Promise<void> {
-    await this.#checking;
-    this.#stamp = '';
-    await this.check();
+  reload(): Promise<void> {
+    return this.#files.reload();
   }
 
   /** Reads the files if they have changed; never rejects. */
   check(): Promise<void> {
-    this.#checking ??= this.#check().finally(() => (this.#checking = undefined));
-    return this.#checking;
+    return this.#files.check();
   }
 
-  async #check(): Promise<void> {
-    // Computed before reading: the next check then sees a change made meanwhile.
-    const stamp = await this.#stampOf();
-    if (stamp === this.#stamp) return;
+  async #load(): Promise<string | undefined> {
     const loaded = await loadCertificates(this.#deps.files, this.#deps.listener);
-    if ('error' in loaded) return this.#fail(loaded.error);
-    try {
-      if (!isSame(loaded.pairs, this.#loaded.pairs)) {
-        await this.#deps.publish(loaded.pairs);
-        this.#loaded = loaded;
-        this.#log('were reloaded');
-      }
-    } catch (error) {
-      return this.#fail(messageOf(error));
-    }
-    this.#stamp = stamp;
-    this.#lastError = '';
-    this.#failingSinceMs = undefined;
-  }
-
-  /** The stamp does not change, so the next check tries again. */
-  #fail(error: string): void {
-    this.#failingSinceMs ??= this.#deps.clock.nowMs();
-    if (error === this.#lastError) return;
-    this.#lastError = error;
-    this.#deps.log.error({ reason: error }, 'cannot use the new certificates; the old ones stay in use');
-  }
-
-  async #stampOf(): Promise<string> {
-    let stamp = '';
-    for (const { certFile, keyFile } of this.#deps.files) {
-      for (const path of [certFile, keyFile]) {
-        stamp += `${await stampOf(path)} `;
-      }
-    }
-    return stamp;
+    if ('error' in loaded) return loaded.error;
+    if (isSame(loaded.pairs, this.#loaded.pairs)) return undefined;
+    await this.#deps.publish(loaded.pairs);
+    this.#loaded = loaded;
+    this.#log('were reloaded');
+    return undefined;
   }
 
   #log(what: string): void {

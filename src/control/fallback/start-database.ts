@@ -31,13 +31,11 @@ export interface StartDatabase {
 
 /**
  * @param open opens the database; creates it if missing, on a server only unless it must exist
- * @param begin further steps of a start before the configuration is read
- * @throws the error of `open` or `begin` if there is no fallback; the message says why
+ * @throws the error of `open` if there is no fallback; the message says why
  */
 export async function startDatabase(
   location: DatabaseLocation,
   open: (mustExist: boolean) => Promise<Repository>,
-  begin: (repository: Repository) => Promise<void>,
   log: Logger,
 ): Promise<StartDatabase> {
   const { file, snapshotFile } = location;
@@ -55,7 +53,6 @@ export async function startDatabase(
   let repository: Repository | undefined;
   try {
     repository = await (mayBeNew ? open(false) : openExisting());
-    await begin(repository);
     return { repository, state: await loadState(repository), recovering: undefined, saved: undefined };
   } catch (error) {
     await repository?.close();

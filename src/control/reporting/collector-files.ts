@@ -1,9 +1,17 @@
-/** Reads the files that the connection to a collector needs, and checks whether they can be used. */
+/**
+ * The files that the connections to collectors need: authorities, and a certificate with its key that the gateway
+ * presents. They are checked and read before a start changes anything, and again when they change.
+ */
 import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import { messageOf, systemReason, tlsWords } from '../../lib/error-message.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Logger } from '../../observe/log.ts';
+import type { OtelConnection } from '../../settings/settings-types.ts';
+import type { ConnectionStart, Signal } from '../../telemetry/export/export-messages.ts';
 import { isCertificateText } from '../../x509/certificate.ts';
-import type { ConnectionStart } from '../../telemetry/export/export-messages.ts';
+import type { UnusableFiles } from '../certificates/certificates.ts';
+import { FileWatch } from '../certificates/file-watch.ts';
 
 /** Paths. */
 export interface NamedFiles {
@@ -56,6 +64,88 @@ export function readConnectionFiles(
   const ofKey = refusalOf({ cert, key });
   if (ofKey !== undefined) return unusable('CLIENT_KEY_FILE', keyFile, tlsWords(messageOf(ofKey)), ofKey);
   return { ca, cert, key };
+}
+
+export type Connections = Readonly<Record<Signal, ConnectionStart>>;
+
+/** The connections with the content of their files. */
+export function readConnections(all: Readonly<Record<Signal, OtelConnection>>): Connections | FileProblem {
+  const read: Partial<Record<Signal, ConnectionStart>> = {};
+  for (const signal of ['traces', 'metrics', 'logs'] as const) {
+    const { caFile: _ca, certFile: _cert, keyFile: _key, ...rest } = all[signal];
+    const files = readConnectionFiles(signal, all[signal]);
+    if ('problem' in files) return files;
+    read[signal] = { ...rest, ...files };
+  }
+  return read as Connections;
+}
+
+export interface CollectorFilesDeps {
+  readonly connections: Readonly<Record<Signal, OtelConnection>>;
+  /** The result of `readConnections`. */
+  readonly read: Connections;
+  /** Later exports use the new connections. */
+  readonly publish: (connections: Connections) => void;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+export class CollectorFilesWatch {
+  readonly #deps: CollectorFilesDeps;
+  readonly #files: FileWatch;
+  #inUse: string;
+
+  constructor(deps: CollectorFilesDeps) {
+    const { connections, read, clock, log } = deps;
+    const named = Object.values(connections).flatMap(({ caFile, certFile, keyFile }) => [
+      caFile,
+      certFile,
+      keyFile,
+    ]);
+    this.#deps = deps;
+    this.#inUse = JSON.stringify(read);
+    this.#files = new FileWatch({
+      paths: [...new Set(named.filter((path) => path !== undefined))],
+      load: async () => this.#load(),
+      onFailed: (reason) =>
+        log.error({ reason }, 'cannot use the new files for a collector; the old ones stay in use'),
+      clock,
+    });
+  }
+
+  get unusable(): readonly UnusableFiles[] {
+    const { failed } = this.#files;
+    if (failed === undefined) return [];
+    return [
+      {
+        text: `${failed.reason}. The previous content stays in use, and a restart would fail`,
+        sinceMs: failed.sinceMs,
+      },
+    ];
+  }
+
+  start(): void {
+    this.#files.start();
+  }
+
+  stop(): Promise<void> {
+    return this.#files.stop();
+  }
+
+  reload(): Promise<void> {
+    return this.#files.reload();
+  }
+
+  #load(): string | undefined {
+    const read = readConnections(this.#deps.connections);
+    if ('problem' in read) return read.problem;
+    const text = JSON.stringify(read);
+    if (text === this.#inUse) return undefined;
+    this.#deps.publish(read);
+    this.#inUse = text;
+    this.#deps.log.info('the files for collectors were reloaded');
+    return undefined;
+  }
 }
 
 /** The error of OpenSSL for a certificate or key; undefined if they can be used, or there are none. */

@@ -68,6 +68,7 @@ export class TraceExport {
   readonly #options: TraceExportOptions;
   readonly #spans = new ExportRings('traces', (message) => this.#post(message));
   readonly #logs = new ExportRings('logs', (message) => this.#post(message));
+  #connections: ExportStart['connections'];
   #thread: Worker | undefined;
   #hasStarted = false;
   #restart: NodeJS.Timeout | undefined;
@@ -82,6 +83,7 @@ export class TraceExport {
 
   constructor(options: TraceExportOptions) {
     this.#options = options;
+    this.#connections = options.start.connections;
     this.#startThread();
     if (options.mainLogs !== undefined) this.#logs.add(MAIN_THREAD, options.mainLogs);
   }
@@ -133,6 +135,12 @@ export class TraceExport {
     this.#logs.end(workerNumber);
   }
 
+  /** Later exports use these connections. */
+  setConnections(connections: ExportStart['connections']): void {
+    this.#connections = connections;
+    this.#post({ type: 'connections', connections });
+  }
+
   /** A ring fills up. */
   wake(): void {
     this.#post({ type: 'wake' });
@@ -179,6 +187,7 @@ export class TraceExport {
     const thread = new Worker(url, {
       workerData: {
         ...start,
+        connections: this.#connections,
         endedRingsMax: workers + ENDED_RINGS_MAX,
         isReplacement: this.#hasStarted,
       } satisfies ExportStart,

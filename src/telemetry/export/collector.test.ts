@@ -1,5 +1,7 @@
 /** Requests to a collector, as one that is well, slow, full, picky or dead gets and answers them. */
 import { readFileSync } from 'node:fs';
+import { X509Certificate } from 'node:crypto';
+import type { TLSSocket } from 'node:tls';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createServerOfHttp2 } from 'node:http2';
 import { createServer as createSecureServer } from 'node:https';
@@ -9,7 +11,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { ProtobufWriter } from '../otlp/protobuf-writer.ts';
 import { Collector } from './collector.ts';
 import { AT_ONCE, CALM, bodyOf } from './export-body.ts';
-import type { ConnectionStart } from './export-messages.ts';
+import type { ConnectionStart, Signal } from './export-messages.ts';
 
 const certificate = (name: string): string =>
   readFileSync(new URL(`../../../test/support/tls/${name}.pem`, import.meta.url), 'utf8');
@@ -60,6 +62,7 @@ function collectorOf(
   url: string,
   extra: Partial<ConnectionStart> = {},
   onWarning?: (warning: string) => void,
+  signal: Signal = 'traces',
 ): Collector {
   const plain = {
     headers: {},
@@ -69,7 +72,7 @@ function collectorOf(
     cert: undefined,
     key: undefined,
   };
-  const collector = new Collector('traces', url, { ...plain, ...extra } as ConnectionStart, onWarning);
+  const collector = new Collector(signal, url, { ...plain, ...extra } as ConnectionStart, onWarning);
   closers.push(() => collector.close());
   return collector;
 }
@@ -154,6 +157,49 @@ describe('a collector', () => {
     expect(await collectorOf(url).export(BODY)).toEqual({ failed: 4, problem });
   });
 
+  it.each([
+    ['traces', { rejectedSpans: '4', errorMessage: 'too old' }, 'spans'],
+    ['metrics', { rejectedDataPoints: 4, errorMessage: 'too old' }, 'points of metrics'],
+    ['logs', { rejectedLogRecords: '4', errorMessage: 'too old' }, 'log records'],
+  ] as const)('that takes a part of %s says so in JSON', async (signal, partialSuccess, items) => {
+    const { url } = await serve((response) => {
+      response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify({ partialSuccess }));
+    });
+    const problem = `the collector refused some ${items}: too old`;
+    expect(await collectorOf(url, {}, undefined, signal).export(BODY)).toEqual({ failed: 4, problem });
+  });
+
+  it.each([
+    ['null', ''],
+    ['{"partialSuccess":null}', ''],
+    ['{"partialSuccess":{"rejectedSpans":"-3"}}', ''],
+    ['{"partialSuccess":{"rejectedSpans":"many","errorMessage":7}}', ''],
+    ['{"partialSuccess":{"rejectedSpans":1e300}}', ''],
+    ['{"partialSuccess":', ''],
+    [
+      '{"partialSuccess":{"errorMessage":"this endpoint goes away in May"}}',
+      'this endpoint goes away in May',
+    ],
+  ])('that accepts everything and answers %s in JSON has accepted it', async (text, warning) => {
+    const { url } = await serve((response) => {
+      response.writeHead(200, { 'Content-Type': 'application/json; charset=utf-8' }).end(text);
+    });
+    const warnings: string[] = [];
+    const collector = collectorOf(url, {}, (each) => void warnings.push(each));
+    expect(await collector.export(BODY)).toEqual(NOTHING_FAILED);
+    expect(warnings).toEqual(warning === '' ? [] : [warning]);
+  });
+
+  it.each([
+    ['{"code":3,"message":"bad span"}', 'the collector answers 400: bad span'],
+    ['{"message":"secret of another program"}', 'the collector answers 400'],
+  ])('that refuses with %s in JSON: a status says why', async (text, problem) => {
+    const { url } = await serve((response) => {
+      response.writeHead(400, { 'Content-Type': 'application/json' }).end(text);
+    });
+    expect(await collectorOf(url).export(BODY)).toEqual({ failed: 9, problem });
+  });
+
   it('that takes all of it and warns is heard, but not at each export', async () => {
     const answer = new ProtobufWriter();
     const start = answer.begin(1);
@@ -204,6 +250,29 @@ describe('a collector', () => {
     const own = { cert: certificate('other'), key: certificate('other-key') };
     expect(await collectorOf(url, { ca, ...own }).export(BODY)).toEqual(NOTHING_FAILED);
     expect(await collectorOf(url, { ca: own.cert }).export(BODY)).toMatchObject({ failed: 9 });
+  });
+
+  it('sees a renewed certificate from the next export on, and the renewed authorities are trusted', async () => {
+    const [cert, key, ca] = [certificate('backend'), certificate('backend-key'), certificate('ca')];
+    const presented: (string | undefined)[] = [];
+    const sockets = new Set<unknown>();
+    const server = createSecureServer({ cert, key, ca, requestCert: true }, (request, response) => {
+      sockets.add(request.socket);
+      presented.push((request.socket as TLSSocket).getPeerX509Certificate()?.serialNumber);
+      void bytesOf(request).then(() => response.writeHead(200).end());
+    });
+    const url = `https://127.0.0.1:${await listen(server)}`;
+    const of = (name: string) => ({ cert: certificate(name), key: certificate(`${name}-key`) });
+    const plain = { headers: {}, timeoutMs: 5_000, compression: 'none' } as const;
+    const collector = collectorOf(url, { ca, ...of('other') });
+    for (let count = 0; count < 2; count++) expect(await collector.export(BODY)).toEqual(NOTHING_FAILED);
+    collector.renew({ ...plain, ca, ...of('backend') });
+    expect(await collector.export(BODY)).toEqual(NOTHING_FAILED);
+    const serial = (name: string): string => new X509Certificate(certificate(name)).serialNumber;
+    expect(presented).toEqual(['other', 'other', 'backend'].map(serial));
+    expect(sockets.size, 'the connection of before is not used any more').toBe(2);
+    collector.renew({ ...plain, ca: certificate('other'), ...of('backend') });
+    expect(await collector.export(BODY)).toMatchObject({ failed: 9 });
   });
 
   it.each([

@@ -39,8 +39,10 @@ export class Collector {
   readonly #signal: Signal;
   readonly #url: string;
   readonly #timeoutMs: number;
-  readonly #agent: HttpAgent | HttpsAgent;
-  readonly #how: Pick<AttemptOptions, 'request' | 'options' | 'isCompressed'>;
+  #agent: HttpAgent | HttpsAgent;
+  #how: Pick<AttemptOptions, 'request' | 'options' | 'isCompressed'>;
+  /** Other files for the connection, from the next attempt on. */
+  #renewed: ConnectionStart | undefined;
   readonly #random = new FastRandom();
   readonly #closed = new AbortController();
   readonly #onWarning: (warning: string) => void;
@@ -58,23 +60,11 @@ export class Collector {
     onWarning: (warning: string) => void = () => undefined,
   ) {
     this.#onWarning = onWarning;
-    const { headers, timeoutMs, compression, ca, cert, key } = connection;
     this.#signal = signal;
     this.#url = url;
-    this.#timeoutMs = timeoutMs;
-    const secure = url.startsWith('https:');
-    const tls = { ...(ca !== undefined && { ca }), ...(cert !== undefined && { cert, key }) };
-    this.#agent = secure ? new HttpsAgent({ keepAlive: true, ...tls }) : new HttpAgent({ keepAlive: true });
-    this.#how = {
-      request: secure ? requestByHttps : requestByHttp,
-      options: {
-        ...urlToHttpOptions(new URL(url)),
-        method: 'POST',
-        agent: this.#agent,
-        headers: fieldsOf(headers),
-      },
-      isCompressed: compression === 'gzip',
-    };
+    this.#timeoutMs = connection.timeoutMs;
+    this.#agent = agentOf(url, connection);
+    this.#how = howTo(url, connection, this.#agent);
   }
 
   /** The latest export that was not accepted in full. */
@@ -88,6 +78,11 @@ export class Collector {
     const { problem } = outcome;
     if (problem !== '') this.#lastFailure = { atMs: systemClock.nowMs(), detail: problem };
     return outcome;
+  }
+
+  /** The next attempt uses this connection; one under way keeps its own. */
+  renew(connection: ConnectionStart): void {
+    this.#renewed = connection;
   }
 
   /** Cancels the attempt under way. */
@@ -112,6 +107,7 @@ export class Collector {
   }
 
   async #attempt(body: ExportBody, pace: () => SendPace, deadlineMs: number): Promise<AttemptOutcome> {
+    this.#useRenewed();
     let attempt: ExportAttempt;
     try {
       attempt = new ExportAttempt({ ...this.#how, body, pace });
@@ -130,6 +126,16 @@ export class Collector {
     }
   }
 
+  /** No attempt is under way, so no connection is cut off. */
+  #useRenewed(): void {
+    const connection = this.#renewed;
+    if (connection === undefined) return;
+    this.#renewed = undefined;
+    this.#agent.destroy();
+    this.#agent = agentOf(this.#url, connection);
+    this.#how = howTo(this.#url, connection, this.#agent);
+  }
+
   #judge(outcome: AttemptOutcome, { items }: ExportBody): Judged {
     if ('error' in outcome) {
       const { error } = outcome;
@@ -145,7 +151,7 @@ export class Collector {
       const wait = afterMs === undefined ? '' : `: it asks to wait ${Math.ceil(afterMs / 1_000)} s`;
       return { failed: items, problem: shortProblem(problem + wait), retry: { afterMs } };
     }
-    const { rejected, message } = partialSuccess(answer);
+    const { rejected, message } = partialSuccess(answer, fields['content-type']);
     if (rejected === 0) {
       this.#warn(message);
       return { failed: 0, problem: '' };
@@ -173,6 +179,24 @@ export class Collector {
       return false;
     }
   }
+}
+
+function agentOf(url: string, { ca, cert, key }: ConnectionStart): HttpAgent | HttpsAgent {
+  if (!url.startsWith('https:')) return new HttpAgent({ keepAlive: true });
+  const tls = { ...(ca !== undefined && { ca }), ...(cert !== undefined && { cert, key }) };
+  return new HttpsAgent({ keepAlive: true, ...tls });
+}
+
+function howTo(
+  url: string,
+  { headers, compression }: ConnectionStart,
+  agent: HttpAgent | HttpsAgent,
+): Pick<AttemptOptions, 'request' | 'options' | 'isCompressed'> {
+  return {
+    request: agent instanceof HttpsAgent ? requestByHttps : requestByHttp,
+    options: { ...urlToHttpOptions(new URL(url)), method: 'POST', agent, headers: fieldsOf(headers) },
+    isCompressed: compression === 'gzip',
+  };
 }
 
 function fieldsOf(headers: Readonly<Record<string, string>>): Record<string, string> {

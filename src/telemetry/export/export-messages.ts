@@ -40,6 +40,8 @@ export type ToExporter =
   | { readonly type: 'ring'; readonly signal: RingSignal; readonly id: number; readonly ring: BatchRing }
   /** The worker of the ring has ended. */
   | { readonly type: 'ring_ended'; readonly signal: RingSignal; readonly id: number }
+  /** Later exports use these. */
+  | { readonly type: 'connections'; readonly connections: ExportStart['connections'] }
   /** A ring fills up. */
   | { readonly type: 'wake' }
   /** The text of `GET /metrics`. @see MetricExporter */

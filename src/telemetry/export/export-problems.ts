@@ -10,7 +10,7 @@ import { statusMessage } from '../otlp/collector-answer.ts';
 import type { Signal } from './export-messages.ts';
 
 const PROBLEM_CHARS_MAX = 300;
-const PROTOBUF = /^application\/x-protobuf\b/i;
+const OTLP_TYPE = /^application\/(?:x-protobuf|json)\b/i;
 /** How servers in Go, and nginx, answer to a request without TLS on a port with TLS. */
 const NEEDS_TLS = /\bto (?:an )?HTTPS (?:server|port)\b/;
 
@@ -40,8 +40,8 @@ export function isWebPage({ answer, fields }: Answered): boolean {
 /** Why an answer does not mean that the export was accepted. */
 export function problemOfStatus(answered: Answered, asked: Asked): string {
   const { status, answer, fields } = answered;
-  const isStatus = PROTOBUF.test(fields['content-type'] ?? '');
-  const message = isStatus ? statusMessage(answer).trim() : '';
+  const type = fields['content-type'] ?? '';
+  const message = OTLP_TYPE.test(type) ? statusMessage(answer, type).trim() : '';
   const advice = adviceFor(answered, asked);
   const texts = [`the collector answers ${status}`, message, advice].filter((text) => text !== '');
   return shortProblem(texts.join(': '));

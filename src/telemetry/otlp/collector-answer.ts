@@ -1,8 +1,9 @@
 /**
  * Reads the answer of a collector to an export, in protocol buffers
- * (https://protobuf.dev/programming-guides/encoding/): ExportTraceServiceResponse, 1.x, where it accepted the export,
- * and google.rpc.Status where it did not (OTLP 1.x, "OTLP/HTTP Response"); the answers for metrics and logs have the
- * same fields. Unknown fields are skipped; of repeated fields the last one applies. Pure.
+ * (https://protobuf.dev/programming-guides/encoding/), or in JSON, as some answer whatever they are asked in:
+ * ExportTraceServiceResponse, 1.x, where it accepted the export, and google.rpc.Status where it did not (OTLP 1.x,
+ * "OTLP/HTTP Response"); the answers for metrics and logs have the same fields, except that JSON names what was
+ * rejected. Unknown fields are skipped; of repeated fields the last one applies. Pure.
  */
 
 const PARTIAL_SUCCESS = 1;
@@ -19,8 +20,13 @@ export interface PartialSuccess {
   readonly message: string;
 }
 
-/** A malformed answer gives no information. */
-export function partialSuccess(answer: Uint8Array): PartialSuccess {
+const JSON_TYPE = /^application\/json\b/i;
+/** The count of rejected items in JSON: an int64, which JSON has as text or as a number. */
+const REJECTED_NAMES = ['rejectedSpans', 'rejectedDataPoints', 'rejectedLogRecords'] as const;
+
+/** A malformed answer gives no information. @param type the Content-Type field of the answer */
+export function partialSuccess(answer: Uint8Array, type = ''): PartialSuccess {
+  if (JSON_TYPE.test(type)) return partialSuccessOf(jsonOf(answer)?.['partialSuccess']);
   const part = fieldsOf(answer)?.get(PARTIAL_SUCCESS);
   const fields = part instanceof Uint8Array ? fieldsOf(part) : undefined;
   const [rejected, message] = [fields?.get(FIELD.rejected), fields?.get(FIELD.message)];
@@ -30,9 +36,38 @@ export function partialSuccess(answer: Uint8Array): PartialSuccess {
   };
 }
 
-/** `message` of a google.rpc.Status; '' for anything else. */
-export function statusMessage(answer: Uint8Array): string {
+function partialSuccessOf(part: unknown): PartialSuccess {
+  const fields = isObject(part) ? part : {};
+  const [rejected] = REJECTED_NAMES.map((name) => Number(fields[name])).filter((count) => count > 0);
+  const message = fields['errorMessage'];
+  return {
+    rejected: rejected !== undefined && Number.isSafeInteger(rejected) ? rejected : 0,
+    message: typeof message === 'string' ? message : '',
+  };
+}
+
+/** `message` of a google.rpc.Status; '' for anything else. @param type the Content-Type field of the answer */
+export function statusMessage(answer: Uint8Array, type = ''): string {
+  if (JSON_TYPE.test(type)) {
+    const status = jsonOf(answer);
+    // Without a code it is the answer of another program, which may have anything in it.
+    const message = typeof status?.['code'] === 'number' ? status['message'] : undefined;
+    return typeof message === 'string' ? message : '';
+  }
   return textOf(fieldsOf(answer)?.get(STATUS_MESSAGE));
+}
+
+function jsonOf(answer: Uint8Array): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(answer).toString('utf8'));
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
 }
 
 function textOf(value: number | Uint8Array | undefined): string {

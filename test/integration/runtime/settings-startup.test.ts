@@ -284,7 +284,6 @@ describe('an address that cannot be listened on ends the start with one plain me
   ])('%s', async (_what, env, message) => {
     const { code, output } = await runToEnd({
       ...inFolder(),
-      GATEWAY_ADMIN_TOKEN: 'a-token-for-this-test',
       ...env(),
     });
     expect(code, output).toBe(1);
@@ -292,7 +291,7 @@ describe('an address that cannot be listened on ends the start with one plain me
       .trimEnd()
       .split('\n')
       .filter((line) => !line.startsWith('{'));
-    expect(lines).toHaveLength(1);
+    expect(lines, 'nor is there a first admin token that only this start would show').toHaveLength(1);
     expect(lines[0]?.replace('headgate: ', '')).toMatch(message);
     expect(output, 'it never said that it was ready').not.toContain('headgate is ready');
   });
@@ -389,15 +388,32 @@ describe('TLS files that cannot be used end the start with one plain message', S
       /^Cannot use GATEWAY_OTEL__CLIENT_KEY_FILE, .*: certificate and key do not belong together/,
     ],
   ])('%s', async (_what, files, message) => {
+    const database = join(mkdtempSync(join(folder, 'unmade-')), 'data', 'headgate.db');
     const named = Object.entries(files).map(([name, path]) => [`GATEWAY_OTEL__${name}`, path]);
     const [line, ...more] = await failedStart({
-      GATEWAY_ADMIN_TOKEN: 'a-token-for-this-test',
+      GATEWAY_DATABASE_URL: `sqlite://${database}`,
       GATEWAY_OTEL__ENDPOINT: 'https://127.0.0.1:1',
       ...Object.fromEntries(named),
     });
     expect(line).toMatch(message);
+    // No first admin token, either, which only this start would have shown.
     expect(more).toEqual([]);
+    expect(existsSync(dirname(database)), 'nothing was made').toBe(false);
   });
+});
+
+it('authorities of the ACME directory that cannot be used end the start before anything is made', async () => {
+  const database = join(mkdtempSync(join(folder, 'unmade-')), 'data', 'headgate.db');
+  const [line, ...more] = await failedStart({
+    GATEWAY_DATABASE_URL: `sqlite://${database}`,
+    GATEWAY_ACME__DIRECTORY: 'https://acme.test/directory',
+    GATEWAY_ACME__ACCEPT_TERMS: 'true',
+    GATEWAY_ACME__CA_FILE: join(TLS, 'other-key.pem'),
+    GATEWAY_PROXY__TLS__PORT: '0',
+  });
+  expect(line).toMatch(/^Cannot read GATEWAY_ACME__CA_FILE ".*": expected certificates in PEM/);
+  expect(more).toEqual([]);
+  expect(existsSync(dirname(database))).toBe(false);
 });
 
 describe('the command line', SLOW, () => {
