@@ -290,25 +290,28 @@ test(
       b = await start('b', ...keys);
       await write();
     };
-    await write();
-    const early = await runToEnd(
-      {
-        GATEWAY_DATABASE_URL: url,
-        GATEWAY_SECRET_KEY: `${next},${SECRET_KEY}`,
-        GATEWAY_SNAPSHOT_FILE: 'off',
-      },
-      [],
-      { cwd: folder },
-    );
-    expect(early.output).toMatch(
-      /"a" has a different .* first add the new key behind the present one on every/,
-    );
-    await change(SECRET_KEY, next);
-    await change(next, SECRET_KEY);
-    const { values } = await b.must('POST', '/secrets/rekey');
-    expect(values.map(({ state }: { readonly state: string }) => state)).toEqual(['current', 'current']);
-    await change(next);
-    for (const node of [a, b]) expect(await node.stop()).toBe(0);
+    try {
+      await write();
+      const early = await runToEnd(
+        {
+          GATEWAY_DATABASE_URL: url,
+          GATEWAY_SECRET_KEY: `${next},${SECRET_KEY}`,
+          GATEWAY_SNAPSHOT_FILE: 'off',
+        },
+        [],
+        { cwd: folder },
+      );
+      expect(early.output).toMatch(
+        /"a" has a different .* first add the new key behind the present one on every/,
+      );
+      await change(SECRET_KEY, next);
+      await change(next, SECRET_KEY);
+      const { values } = await b.must('POST', '/secrets/rekey');
+      expect(values.map(({ state }: { readonly state: string }) => state)).toEqual(['current', 'current']);
+      await change(next);
+    } finally {
+      for (const node of [a, b]) await node.stop();
+    }
   },
   TIMEOUT_MS,
 );
