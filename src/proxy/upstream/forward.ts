@@ -55,6 +55,9 @@ export interface ForwardingOwner {
   onDefect(error: unknown): void;
 }
 
+/** A client that neither reads nor sends for this long has kept the backend waiting. */
+const STALL_MS = 1_000;
+
 export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSource {
   /** The part of a streamed body that earlier attempts have sent; undefined when it is not kept. */
   readonly sentBody: SentBody | undefined;
@@ -77,6 +80,10 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
   /** The backend has sent 100 (Continue), or another response. */
   #hasInterim = false;
   #sentAtMs = 0;
+  /** When a side last made progress with a body. */
+  #progressAtMs = 0;
+  /** Whether the backend had to wait for a client that did not read. */
+  #hasWaited = false;
   #relay: ResponseRelay | undefined;
   #tunnel: Tunnel | undefined;
 
@@ -164,7 +171,10 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
 
   onClientWritable(): void {
     if (this.#tunnel !== undefined) return this.#tunnel.onClientWritable();
-    if (this.#phase === 'responding') this.extendIdle();
+    if (this.#phase === 'responding') {
+      this.#hasWaited ||= this.#isStalled;
+      this.extendIdle();
+    }
     this.#upstream?.resumeReading();
   }
 
@@ -188,6 +198,7 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
   }
 
   extendIdle(): void {
+    this.#progressAtMs = this.#exchange.context.deadlines.nowMs;
     this.#setDeadline(this.#idleTimeoutMs);
   }
 
@@ -272,7 +283,21 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
       this.onResponseEnd('');
       return this.onReadEnd();
     }
-    this.#end(failure, upstream);
+    const isOfClient = failure.cause === 'reset' && this.#keptWaiting;
+    this.#end(isOfClient ? { ...failure, fault: 'kept_waiting' } : failure, upstream);
+  }
+
+  get #isStalled(): boolean {
+    return this.#exchange.context.deadlines.nowMs - this.#progressAtMs >= STALL_MS;
+  }
+
+  /** Servers end exchanges whose client reads or sends nothing for long. */
+  get #keptWaiting(): boolean {
+    const { connection } = this.#exchange;
+    if (this.#phase === 'sending')
+      return this.#isStalled && !connection.bodyPaused && !connection.body.complete;
+    if (this.#phase !== 'responding') return false;
+    return this.#hasWaited || (connection.writableNeedDrain && this.#isStalled);
   }
 
   onDefect(error: unknown): void {

@@ -37,6 +37,7 @@ const FAULTS = {
   spoke_first: 'the backend sent data before it got a request',
   head_too_large: 'the response head is too large',
   not_http2: 'cannot connect: it does not speak HTTP/2, which backend_protocol h2 requires',
+  kept_waiting: 'the backend closed the connection after the client had kept it waiting',
   stream_refused: 'the backend did not take the HTTP/2 stream',
   stream_calmed: 'the backend has no room for the HTTP/2 stream',
   stream_reset: 'the backend ended the HTTP/2 stream before its response was complete',
@@ -66,11 +67,12 @@ export interface UpstreamFailure {
 }
 
 /**
- * Whether the failure says nothing about the state of the backend: the gateway must not connect to it, or it has no
- * room for the stream because of others on its connection, which may be requests of clients that do not read.
+ * Whether the failure says nothing about the state of the backend: the gateway must not connect to it; or clients have
+ * caused it, who could otherwise take a backend from all others: this client has kept the backend waiting for too long,
+ * or too many responses wait for clients on the connection of the stream.
  */
 export function isNeutral({ cause, fault }: UpstreamFailure): boolean {
-  return cause === 'denied' || fault === 'stream_calmed';
+  return cause === 'denied' || fault === 'kept_waiting' || fault === 'stream_calmed';
 }
 
 /** The text for operators. */
