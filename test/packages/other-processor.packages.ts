@@ -1,21 +1,34 @@
 /**
  * Packages for the processor that this machine does not have: what they are named and labelled, and that every program
- * and library in them is for it. The image needs Debian's libraries for that processor, and `apt-get` adds them.
+ * and library in them is for it. The image needs Debian's libraries for that processor, and `apt-get` adds them; its
+ * gateway serves on a processor that QEMU emulates. Needs root and the right to mount.
  */
-import { execFileSync } from 'node:child_process';
-import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { copyFileSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { readElf } from '../../scripts/package/node/elf.ts';
+import { freePort } from '../support/backends/origin-process.ts';
+import { until } from '../support/measure/until.ts';
 import { expectChecksums } from '../support/programs/bill-of-materials.ts';
 import { madePackages } from '../support/programs/made-package.ts';
 
-const [OTHER, DEBIAN] = process.arch === 'x64' ? ['arm64', 'arm64'] : ['x64', 'amd64'];
+const [OTHER, DEBIAN, EMULATOR] =
+  process.arch === 'x64' ? ['arm64', 'arm64', 'qemu-aarch64-static'] : ['x64', 'amd64', 'qemu-x86_64-static'];
+/** An emulated start takes some ten times as long. */
+const START_MS = 120_000;
 
 let folder = '';
+/** The files of the image, and what it starts. */
+let imageRoot = '';
+let entrypoint: readonly string[] = [];
+let gateway: ChildProcess | undefined;
 beforeAll(() => void (folder = mkdtempSync(join(tmpdir(), 'headgate-other-'))));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+afterAll(() => {
+  gateway?.kill('SIGKILL');
+  rmSync(folder, { recursive: true, force: true });
+});
 
 const made = (kind: string): string => {
   const [path = ''] = madePackages(folder, kind, '--arch', OTHER);
@@ -59,6 +72,7 @@ it('the npm package of Node.js is for it', () => {
 
 it('the image is for it, with its libraries', () => {
   const packages = ['libc6', 'libgcc-s1', 'libstdc++6'].map((name) => `${name}:${DEBIAN}`);
+  packages.push('qemu-user-static');
   execFileSync('dpkg', ['--add-architecture', DEBIAN]);
   execFileSync('apt-get', ['update', '-qq'], { stdio: 'ignore' });
   execFileSync('apt-get', ['install', '-y', '-qq', '--no-install-recommends', ...packages], {
@@ -76,8 +90,52 @@ it('the image is for it, with its libraries', () => {
   const { manifests } = jsonOf('index.json') as { manifests: [Described] };
   const { config, layers } = jsonOf(blobOf(manifests[0])) as { config: Described; layers: Described[] };
   expect(manifests[0].platform).toEqual({ architecture: DEBIAN, os: 'linux' });
-  expect(jsonOf(blobOf(config))).toMatchObject({ architecture: DEBIAN });
+  const described = jsonOf(blobOf(config)) as { config: { Entrypoint: string[] } };
+  expect(described).toMatchObject({ architecture: DEBIAN });
+  entrypoint = described.config.Entrypoint;
   const root = unpacked('image-root');
   for (const layer of layers) execFileSync('tar', ['-xzf', join(layout, blobOf(layer)), '-C', root]);
   expect(machinesBelow(root)).toEqual([OTHER]);
+  imageRoot = root;
+});
+
+it('its gateway serves', { timeout: 2 * START_MS }, async () => {
+  copyFileSync(join('/usr/bin', EMULATOR), join(imageRoot, EMULATOR));
+  const [management, traffic] = [await freePort(), await freePort()];
+  const settings = {
+    GATEWAY_DATABASE_URL: 'sqlite:///var/lib/headgate/headgate.db',
+    GATEWAY_SERVER__PORT: String(management),
+    GATEWAY_PROXY__PORT: String(traffic),
+    GATEWAY_WORKERS: '1',
+    GATEWAY_ADMIN_TOKEN: 'a-token-for-this-test',
+    // Emulated threads take long for their first steps.
+    GATEWAY_WORKER_STALL_TIMEOUT_MS: String(START_MS),
+  };
+  const variables = Object.entries(settings).flatMap(([name, value]) => ['-E', `${name}=${value}`]);
+  // In a mount namespace, so that nothing stays mounted.
+  const script = `mount --rbind /proc "$0/proc" && mount --rbind /dev "$0/dev" && exec chroot --userspec=10001:10001 "$0" "$@"`;
+  const words = [imageRoot, `/${EMULATOR}`, ...variables, ...entrypoint, 'start'];
+  const started = spawn('unshare', ['--mount', 'sh', '-c', script, ...words], {
+    env: { PATH: process.env['PATH'] },
+  });
+  gateway = started;
+  let output = '';
+  for (const stream of [started.stdout, started.stderr])
+    stream.on('data', (chunk) => (output += String(chunk)));
+  const call = async (url: string, init?: RequestInit): Promise<number> => {
+    if (started.exitCode !== null) throw new Error(output);
+    return fetch(url, init).then(
+      ({ status }) => status,
+      () => 0,
+    );
+  };
+  const api = `http://127.0.0.1:${management}`;
+  await until(async () => (await call(`${api}/readyz`)) === 200, START_MS);
+  const headers = { Authorization: 'Bearer a-token-for-this-test', 'Content-Type': 'application/json' };
+  const body = JSON.stringify({ name: 'shop', slug: 'shop', gateway_path: '/shop' });
+  expect(await call(`${api}/api/v1/apps`, { method: 'POST', headers, body })).toBe(201);
+  expect(await call(`http://127.0.0.1:${traffic}/shop/v1`)).toBe(404);
+  const ended = new Promise((resolve) => started.once('exit', resolve));
+  started.kill('SIGTERM');
+  expect(await ended, output).toBe(0);
 });
