@@ -29,6 +29,7 @@ const WHOLE: Readonly<Record<string, (name: string) => string>> = {
   'profile.create': (name) => `Took a profile of ${name}`,
   'config.rollback': () => 'Rolled back the configuration',
   'login.refused': () => 'Refused admin tokens',
+  'secrets.rekey': () => 'Encrypted all secrets with the first secret key',
   'session.sign_in': () => 'Signed in',
   'session.sign_out': () => 'Signed out',
   'session.revoke': (name) => `Signed out ${name}`,

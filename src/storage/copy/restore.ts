@@ -97,7 +97,7 @@ async function assertSecretsOpen({ db, name, secrets, secretPlaces }: CopyTarget
   }
   if (otherKey) {
     throw refuse(
-      `the secrets in the backup were not encrypted with the key of ${secrets.keyName}; expected the key of the gateway that made the backup`,
+      `the secrets in the backup were not encrypted with the key of ${secrets.keyName}; expected the key of the gateway that made the backup; if its key has changed since, list the old key behind the new one, and run "headgate secrets rekey" after the start`,
     );
   }
   if (damaged !== undefined) throw refuse(`the encrypted secret in the policy of ${damaged} is damaged`);

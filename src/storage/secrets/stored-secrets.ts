@@ -9,7 +9,7 @@ import { neededKeyId } from './secret-box.ts';
 import { SEALED_COLUMNS, type ChangeSealed, type SealedColumn } from './sealed-columns.ts';
 
 /** Rows that are read at once, and changed in one transaction. */
-const PAGE_ROWS = 500;
+const PAGE_ROWS = 200;
 
 type InTransaction = <T>(work: (db: Kysely<Tables>) => Promise<T>) => Promise<T>;
 

@@ -4,9 +4,9 @@
  * the start says when there is none that does.
  */
 import { setTimeout as pause } from 'node:timers/promises';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ADMIN_TOKEN, runToEnd, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { forgedToken } from '../../support/data/jwts.ts';
@@ -208,6 +208,41 @@ describe('a change of the key', { timeout: 120_000 }, () => {
       ]);
       expect(values[0].count).toBe(703);
     });
+  });
+
+  it('a backup from before it is restored with both keys', async () => {
+    const file = join(folder, 'before.backup');
+    const restored = join(folder, 'restored');
+    await withGateway(keys(OTHER_KEY), async (gateway) => {
+      await createJwtRoute(gateway);
+      const env = { HEADGATE_SERVER: gateway.base, HEADGATE_TOKEN: ADMIN_TOKEN };
+      expect((await runToEnd(env, ['config', 'backup', file])).code).toBe(0);
+    });
+    mkdirSync(restored);
+    const restore = (...all: string[]) =>
+      runToEnd({ ...keys(...all), GATEWAY_DATABASE_URL: `sqlite://${join(restored, 'headgate.db')}` }, [
+        'config',
+        'restore',
+        file,
+      ]);
+    expect(await restore(KEY)).toMatchObject({
+      code: 1,
+      output: expect.stringContaining(
+        'list the old key behind the new one, and run "headgate secrets rekey"',
+      ),
+    });
+    const { code, output } = await restore(KEY, OTHER_KEY);
+    expect(code, output).toBe(0);
+    folder = restored;
+    try {
+      await withGateway(keys(KEY, OTHER_KEY), async (gateway) => {
+        await expectTokens(gateway);
+        await linesOf(gateway, 'rekey');
+      });
+      await withGateway(keys(KEY), expectTokens);
+    } finally {
+      folder = dirname(restored);
+    }
   });
 
   it('begins with the file: the new key goes in front of the one that the first start made', async () => {
