@@ -3,7 +3,7 @@
  * Pure. An address is checked in all of its forms, so that `::ffff:169.254.169.254` or its NAT64 form cannot bypass a
  * rule about `169.254.169.254`.
  */
-import { BlockList, isIP } from 'node:net';
+import { BlockList, isIPv4 } from 'node:net';
 import {
   addressGroups,
   dotted,
@@ -25,7 +25,7 @@ export function parseBlock(text: string): Block {
   const { address, bits } = checkedBlock(text);
   const list = new BlockList();
   addBlock(list, text);
-  const isSingle = bits === (isIP(address) === 4 ? 32 : 128);
+  const isSingle = bits === (isIPv4(address) ? 32 : 128);
   return { bits, isSingle, contains: (one) => inList(list, one) };
 }
 
@@ -49,7 +49,7 @@ export function peerList(texts: readonly string[]): (peer: string) => boolean {
 
 function addBlock(list: BlockList, text: string): void {
   const { address, bits } = checkedBlock(text);
-  list.addSubnet(address, bits, isIP(address) === 4 ? 'ipv4' : 'ipv6');
+  list.addSubnet(address, bits, isIPv4(address) ? 'ipv4' : 'ipv6');
 }
 
 function checkedBlock(text: string): AddressBlock {
@@ -59,7 +59,7 @@ function checkedBlock(text: string): AddressBlock {
 }
 
 function inList(list: BlockList, address: string): boolean {
-  return list.check(address, isIP(address) === 4 ? 'ipv4' : 'ipv6');
+  return list.check(address, isIPv4(address) ? 'ipv4' : 'ipv6');
 }
 
 /**
@@ -70,7 +70,7 @@ function inList(list: BlockList, address: string): boolean {
 export function addressForms(address: string): readonly string[] {
   const canonical = normaliseAddress(address);
   if (canonical === undefined) return [];
-  if (isIP(canonical) === 4) return [canonical];
+  if (isIPv4(canonical)) return [canonical];
   const within = carriedIPv4(addressGroups(canonical));
   return within === undefined ? [canonical] : [canonical, within];
 }

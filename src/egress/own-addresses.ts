@@ -5,7 +5,7 @@
  * interfaces are used.
  */
 import { readFileSync } from 'node:fs';
-import { BlockList, isIP } from 'node:net';
+import { BlockList, isIPv4 } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { normaliseAddress } from '../http/address.ts';
 
@@ -24,7 +24,7 @@ export function readOwnAddresses(): (address: string) => boolean {
   for (const address of ipv6Addresses(textOf(IPV6_ADDRESSES))) single.add(address);
   const blocks = new BlockList();
   for (const [network, bits] of localRoutes(textOf(IPV4_ROUTES))) blocks.addSubnet(network, bits, 'ipv4');
-  return (address) => single.has(address) || (isIP(address) === 4 && blocks.check(address, 'ipv4'));
+  return (address) => single.has(address) || (isIPv4(address) && blocks.check(address, 'ipv4'));
 }
 
 /**

@@ -1,7 +1,7 @@
 import { isIPv6 } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { addressBlock, networkAddress, normaliseAddress, readBlock } from './address.ts';
+import { addressBlock, isBareIPv6, networkAddress, normaliseAddress, readBlock } from './address.ts';
 
 describe('normaliseAddress', () => {
   it.each([
@@ -48,6 +48,57 @@ describe('normaliseAddress', () => {
       }),
     );
   });
+});
+
+describe('an IPv6 address without zone', () => {
+  const piece = fc.constantFrom(
+    '0',
+    '1',
+    'fF',
+    'abcd',
+    '12345',
+    'g',
+    '',
+    ':',
+    '::',
+    '.',
+    '1.2.3.4',
+    '256',
+    ' ',
+  );
+  const group = fc.constantFrom('0', '1', 'fF', '0abc', 'abcd');
+  const groups = fc.array(group, { maxLength: 8 }).map((some) => some.join(':'));
+  const end = fc.oneof(
+    groups,
+    fc.constant('1.2.3.4'),
+    groups.map((some) => `${some}:1.2.3.4`),
+  );
+  const spelling = fc.oneof(
+    fc.array(piece, { maxLength: 16 }).map((pieces) => pieces.join('')),
+    fc.array(fc.oneof(group, fc.constant('')), { maxLength: 10 }).map((some) => some.join(':')),
+    fc.tuple(groups, end).map((sides) => sides.join('::')),
+    end,
+  );
+
+  it('is what Node.js takes for one', () => {
+    const seen = { true: 0, false: 0 };
+    fc.assert(
+      fc.property(spelling, (text) => {
+        seen[`${isIPv6(text)}`] += 1;
+        expect(isBareIPv6(text)).toBe(isIPv6(text));
+      }),
+      { numRuns: 5_000 },
+    );
+    expect(Math.min(seen.true, seen.false)).toBeGreaterThan(500);
+  });
+
+  it.each(['', ':', '::%lo', '1::2::3', ':1:2:3:4:5:6:7', '1:2:3:4:5:6:7:', `${'0000:'.repeat(7)}1.2.3.4`])(
+    'is not %j',
+    (text) => expect(isBareIPv6(text)).toBe(false),
+  );
+
+  it('may have 45 characters', () =>
+    expect(isBareIPv6('0000:0000:0000:0000:0000:ffff:255.255.255.255')).toBe(true));
 });
 
 it.each([
