@@ -100,6 +100,20 @@ else { const { later } = await import('./compose/gateway.ts'); await later(); }`
     ).toBe('a b cd');
   });
 
+  it('loads modules of Node.js without what lies behind exports that it does not use', () => {
+    writeFileSync(
+      join(root, 'src/main.ts'),
+      `import process from 'node:process';
+import * as net from 'node:net';
+import path, { basename as nameOf, sep } from 'node:path';
+import { readFileSync } from 'node:fs';
+const isThere = path.sep === sep && net.isIPv4('192.0.2.1') && readFileSync(process.argv[1]).length > 0;
+const streams = (process as { moduleLoadList?: string[] }).moduleLoadList?.filter((name) => name.endsWith('fs/streams'));
+process.stdout.write([nameOf(process.argv[1]), isThere, ...(streams ?? ['unknown'])].join());`,
+    );
+    expect(start().output).toBe('main.js,true');
+  });
+
   it('bundles the sources once and runs the bundle', () => {
     const first = start();
     expect(first).toMatchObject({ output: 'first' });
