@@ -74,7 +74,8 @@ export interface SupervisorDeps {
 const APPLY_TIMEOUT_MS = 10_000;
 /** A worker that does not listen by then is ended. It compiles the whole configuration first. */
 const START_TIMEOUT_MS = 60_000;
-const WATCH_MS = 100;
+/** More than two heartbeats: what a thread does is read from the system only where it has not counted meanwhile. */
+const WATCH_MS = 250;
 /**
  * Delay before a spare starts: long after the start of the gateway, when other threads need the CPUs, and short
  * after a loss, since another may follow.

@@ -39,7 +39,7 @@ export const OTHER_LABELS: RouteLabels = Object.freeze({
   route: OTHER,
 });
 export const OTHER_REVISION: RevisionLabels = Object.freeze({ app: OTHER, version: OTHER, revision: OTHER });
-const DELAY_RESOLUTION_MS = 20;
+const DELAY_RESOLUTION_MS = 50;
 
 export type CounterName =
   | 'unrouted_requests'
@@ -197,7 +197,7 @@ export class WorkerMetrics {
     );
   }
 
-  /** Begins to measure how late the event loop is, which wakes the thread 50 times a second. */
+  /** Begins to measure how late the event loop is, which wakes the thread 20 times a second. */
   measureEventLoop(): void {
     this.#delay ??= monitorEventLoopDelay({ resolution: DELAY_RESOLUTION_MS });
     this.#delay.enable();
