@@ -5,6 +5,7 @@ import { globalsOf, policySettings } from '../control/workers/policy-settings.ts
 import { peerList } from '../egress/blocks.ts';
 import { askSystem } from '../egress/name-queries.ts';
 import { folderAbove } from '../egress/unix-sockets.ts';
+import { inSlices } from '../config/changes/slices.ts';
 import { normaliseAddress } from '../http/address.ts';
 import { SharedConcurrencyStore } from '../limits/concurrency.ts';
 import { counterUse } from '../limits/local/counter-use.ts';
@@ -35,7 +36,8 @@ import type { Supervisor } from '../control/workers/supervisor.ts';
 import type { SettingInForce } from '../settings/settings-in-force.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { PolicyCompiler } from '../config/types.ts';
-import { validateChange } from '../config/validate-change.ts';
+import { compiledDifference } from '../config/changes/compiled-difference.ts';
+import { validateChange } from '../config/changes/validate-change.ts';
 import { eventFacts } from './events/event-parts.ts';
 import { certificateMetrics, ownCertificates, servesTls } from './acme.ts';
 import { assertAcceptable } from './changes.ts';
@@ -67,8 +69,9 @@ export function writeDependencies(parts: Parts, { configSync, cluster }: Changes
     // Only PostgreSQL has other writers whose changes could be missed.
     ...(repository.driver === 'postgres' && { known: () => state.position }),
     settle: (configVersion) => cluster.settle(configVersion),
-    validateChange: (change, missed) => {
-      validateChange(change, compilePolicy);
+    async validateChange(change, missed) {
+      const toCompile = await inSlices(compiledDifference(change, state, () => true));
+      await inSlices(validateChange(toCompile, compilePolicy));
       assertAcceptable(state, change, missed);
     },
     clock,

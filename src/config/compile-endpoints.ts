@@ -3,9 +3,11 @@
  * of ten endpoints and of ten thousand. Returns new tries and changes nothing itself: the holder publishes them. A
  * version changed in this way behaves like one that is compiled from all of its records.
  */
+import type { Steps } from './changes/slices.ts';
 import type { EndpointChange } from '../model/config.ts';
 import { RevisionPolicy, compileEndpoint, sameRequests } from './compile.ts';
 import type { AppContext } from './compile.ts';
+import { readingsAfter, readInAdvance } from './lookup/lenient-readings.ts';
 import { parseEndpointPath } from './path-patterns.ts';
 import { addEntry, removeEntry, replaceEntry } from './path-trie-patch.ts';
 import { buildPathTrie } from './path-trie.ts';
@@ -18,15 +20,16 @@ type RouteTrie<P> = PathTrie<CompiledRoute<P>>;
 const REMOVED_MIN = 64;
 
 /**
- * The tries that replace those of their revisions. Ignores changes of revisions that are not current. Throws
+ * The tries that replace those of their revisions, in steps. Ignores changes of revisions that are not current. Throws
  * CompileError.
+ * @param version in use: requests do not replace it meanwhile (in-use.ts)
  */
-export function compileEndpointChanges<P>(
+export function* compileEndpointChanges<P>(
   app: AppContext<P>,
   version: CompiledVersion<P>,
   changes: readonly EndpointChange[],
   compilePolicy: PolicyCompiler<P>,
-): Map<CompiledRevision<P>, RouteTrie<P>> {
+): Steps<Map<CompiledRevision<P>, RouteTrie<P>>> {
   const tries = new Map<CompiledRevision<P>, RouteTrie<P>>();
   for (const change of changes) {
     const revision = version.revisions.find(({ id }) => id === change.revision.id);
@@ -35,7 +38,15 @@ export function compileEndpointChanges<P>(
     const route = change.endpoint && compileEndpoint(version, revision, change.endpoint, base);
     revision.inherited = base.known;
     const trie = tries.get(revision) ?? revision.endpoints;
-    tries.set(revision, compacted(version, changed(trie, change, route)));
+    const next = compacted(version, changed(trie, change, route));
+    if (next !== trie && next.entries.length > 0) {
+      next.lenient = readingsAfter(trie.lenient, change.endpoint?.path);
+    }
+    tries.set(revision, next);
+    yield;
+  }
+  for (const [revision, trie] of tries) {
+    yield* readInAdvance(trie, revision.fallback);
   }
   return tries;
 }

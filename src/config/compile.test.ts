@@ -6,6 +6,7 @@ import {
   versionRecord,
   versionTree,
 } from '../../test/support/data/config-records.ts';
+import { inOneTurn } from './changes/slices.ts';
 import type { VersionTree } from '../model/config.ts';
 import type { EffectivePolicy, PolicyValues } from '../model/policy.ts';
 import type { App, Endpoint, Revision } from '../model/resources.ts';
@@ -35,7 +36,7 @@ function compile(
   };
   const marksUnmatched = ({ policy }: EffectivePolicy): boolean => originsOf(policy).length > 0;
   const compiler = Object.assign(compilePolicy, { marksUnmatched });
-  const version = compileVersion(context, tree, compiler, previous);
+  const version = inOneTurn(compileVersion(context, tree, compiler, previous));
   return { version, policies };
 }
 
@@ -361,13 +362,15 @@ describe('policies', () => {
     const context = createAppContext<never>(appRecord({ id: 'app', routing_mode: 'managed_endpoint' }));
     const of = (policy_override: Endpoint['policy_override']) =>
       errorOf(() =>
-        compileVersion(
-          context,
-          versionTree(VERSION, {
-            revision: revisionRecord({ id: 'r1' }),
-            endpoints: [endpointRecord({ path: '/a', policy_override })],
-          }),
-          refuse,
+        inOneTurn(
+          compileVersion(
+            context,
+            versionTree(VERSION, {
+              revision: revisionRecord({ id: 'r1' }),
+              endpoints: [endpointRecord({ path: '/a', policy_override })],
+            }),
+            refuse,
+          ),
         ),
       );
     expect(of(scopes('x'))).toMatchObject({

@@ -6,17 +6,19 @@
  * Policies are compiled once per distinct effective policy: endpoints without their own policy share that of their
  * revision, and revisions without their own share that of their app.
  *
- * Throws only CompileError, when the records do not fit together. All results are new objects, so a failure leaves
- * nothing half done. Does not compare versions with each other: holder.ts does.
+ * Compiles in steps (changes/slices.ts), a few for each endpoint. Throws only CompileError, when the records do not fit
+ * together. All results are new objects, so a failure leaves nothing half done. Does not compare versions with each
+ * other: holder.ts does.
  */
 import { messageOf } from '../lib/error-message.ts';
+import type { Steps } from './changes/slices.ts';
 import type { App, Endpoint, Revision } from '../model/resources.ts';
 import type { RevisionTree, VersionTree } from '../model/config.ts';
 import { CompileError } from './compile-error.ts';
 import { compileBackend, hasHealthCheck } from './backend.ts';
 import { hasParts, mergePolicy } from './merge-policy.ts';
 import { backendPathError, parseEndpointPath, parseGatewayPath } from './path-patterns.ts';
-import { buildPathTrie } from './path-trie.ts';
+import { buildPathTrie, pathTrieSteps } from './path-trie.ts';
 import type { PathConflict, PathTrie, PathTrieEntry } from './path-trie.ts';
 import type {
   CompiledApp,
@@ -26,6 +28,7 @@ import type {
   PolicyCompiler,
   PolicyPair,
 } from './types.ts';
+import { readInAdvance } from './lookup/lenient-readings.ts';
 import { sharedText } from './shared-text.ts';
 import { compileTargets } from './targets.ts';
 import { REVISIONS_MAX, WeightedChoice } from './weights.ts';
@@ -65,12 +68,12 @@ export function createAppContext<P>(app: App): AppContext<P> {
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 /** @param previous the version's previous form. Its weighted choice continues if revisions and weights are the same. */
-export function compileVersion<P>(
+export function* compileVersion<P>(
   app: AppContext<P>,
   tree: VersionTree,
   compilePolicy: PolicyCompiler<P>,
   previous?: CompiledVersion<P>,
-): CompiledVersion<P> {
+): Steps<CompiledVersion<P>> {
   const { version: record } = tree;
   const gatewayPath = parseGatewayPath(record.gateway_path);
   if ('error' in gatewayPath)
@@ -100,7 +103,7 @@ export function compileVersion<P>(
   // Storage returns records in no particular order; ids are UUIDv7, which sort by creation.
   current.sort((a, b) => compareTexts(a.revision.id, b.revision.id));
   for (const each of current) {
-    revisions.push(compileRevision(app, version, each, revisions.length, compilePolicy));
+    revisions.push(yield* compileRevision(app, version, each, revisions.length, compilePolicy));
   }
   version.choice = choiceAmong(revisions, previous);
   if (record.status !== 'retired')
@@ -121,13 +124,13 @@ function unmatchedPolicy<P>(
 }
 
 /** Compiles one revision of a version whose own fields are complete. */
-export function compileRevision<P>(
+export function* compileRevision<P>(
   app: AppContext<P>,
   version: CompiledVersion<P>,
   tree: RevisionTree,
   index: number,
   compilePolicy: PolicyCompiler<P>,
-): CompiledRevision<P> {
+): Steps<CompiledRevision<P>> {
   const { revision: record, endpoints } = tree;
   const base = new RevisionPolicy(app, record, compilePolicy);
   const revision: Mutable<CompiledRevision<P>> = {
@@ -149,10 +152,16 @@ export function compileRevision<P>(
   };
   if (!app.compiled.managed) revision.fallback = createFallback(version, revision, base.inherited());
   if (endpoints.length > 0) {
-    const entries = endpoints.map((endpoint) => compileEndpoint(version, revision, endpoint, base));
-    revision.endpoints = buildTrie(entries, record);
+    const entries: PathTrieEntry<CompiledRoute<P>>[] = [];
+    for (const endpoint of endpoints) {
+      entries.push(compileEndpoint(version, revision, endpoint, base));
+      yield;
+    }
+    revision.endpoints = yield* buildTrie(entries, record);
+    yield* readInAdvance(revision.endpoints, revision.fallback);
   }
   revision.inherited = base.known;
+  yield;
   return revision;
 }
 
@@ -296,11 +305,11 @@ function backendParts(
   return parts.length === 0 ? undefined : parts;
 }
 
-function buildTrie<P>(
+function* buildTrie<P>(
   entries: PathTrieEntry<CompiledRoute<P>>[],
   record: Revision,
-): PathTrie<CompiledRoute<P>> {
-  const trie = buildPathTrie(entries);
+): Steps<PathTrie<CompiledRoute<P>>> {
+  const trie = yield* pathTrieSteps(entries);
   if ('first' in trie) throw sameRequests(trie, record);
   return trie;
 }

@@ -1,7 +1,8 @@
 /**
- * The configuration of one thread in the form that requests are answered from. `apply` compiles what a change affects,
- * checks it against the rest, and only then swaps, all in one loop tick: no request sees half of a change, and a change
- * that does not compile changes nothing. Its cost depends on the change, not on the size of the configuration.
+ * The configuration of one thread in the form that requests are answered from. `prepare` compiles what a change affects
+ * and checks it against the rest, in steps between which requests may be answered, and only then the change is
+ * published, in one loop tick: no request sees half of a change, and a change that does not compile changes nothing.
+ * Its cost depends on the change, not on the size of the configuration.
  *
  * Owns the app records and the compiled versions with their index. It writes the keys of a change into the table that
  * it was given, if that is writable; a worker has only a reader of the node's table, which the main thread changes
@@ -10,7 +11,8 @@
  * continues with the objects that it has taken after they were replaced. Records of versions, revisions and endpoints
  * are not kept.
  */
-import type { ConfigChange, VersionTree } from '../model/config.ts';
+import type { ConfigChange } from '../model/config.ts';
+import { inOneTurn, type Steps } from './changes/slices.ts';
 import type { StoredApiKey } from '../model/resources.ts';
 import { CompileError } from './compile-error.ts';
 import { compileEndpointChanges } from './compile-endpoints.ts';
@@ -66,10 +68,29 @@ export class SnapshotHolder<P> {
   }
 
   /**
-   * Applies a change. Throws CompileError when it does not compile or contradicts the current state, and Error when it
-   * is not the next one; the caller then asks for everything, with `reset`. When it throws, nothing has changed.
+   * Applies a change at once. Throws CompileError when it does not compile or contradicts the current state, and Error
+   * when it is not the next one; the caller then asks for everything, with `reset`. When it throws, nothing has
+   * changed.
    */
   apply(change: ConfigChange): void {
+    inOneTurn(this.prepare(change))();
+  }
+
+  /**
+   * Compiles and checks a change without applying it, in steps. Requests may be answered between them; no other change
+   * may be applied until this one is. Throws like `apply`.
+   * @returns publishes the change
+   */
+  *prepare(change: ConfigChange): Steps<() => void> {
+    this.#assertNext(change);
+    const plan = yield* this.#plan(change);
+    return () => {
+      this.#assertNext(change);
+      this.#publish(change, plan);
+    };
+  }
+
+  #assertNext(change: ConfigChange): void {
     const { configVersion } = this.#current;
     const after = change.after?.configVersion ?? change.configVersion - 1;
     if (!change.reset && after !== configVersion) {
@@ -77,7 +98,10 @@ export class SnapshotHolder<P> {
         `Cannot apply config version ${change.configVersion} to ${configVersion}: must follow it`,
       );
     }
-    const plan = this.#prepare(change);
+  }
+
+  /** Nothing in here can fail. */
+  #publish(change: ConfigChange, plan: Plan<P>): void {
     if (change.reset) {
       // In place, so that an earlier snapshot finds the current state, as after any change.
       for (const id of this.#versions.keys()) this.#remove(id);
@@ -100,15 +124,15 @@ export class SnapshotHolder<P> {
     return copy;
   }
 
-  /** Compiles and checks a change without applying it. */
-  #prepare(change: ConfigChange): Plan<P> {
+  *#plan(change: ConfigChange): Steps<Plan<P>> {
     const apps = new Map<string, AppContext<P>>();
     const versions = new Map<string, CompiledVersion<P>>();
     const removedApps = new Set(change.removedAppIds);
     const contextOf = (appId: string): AppContext<P> | undefined =>
       apps.get(appId) ??
       (change.reset || removedApps.has(appId) ? undefined : this.#apps.get(appId)?.context);
-    const compile = (tree: VersionTree): void => {
+    for (const { app } of change.apps) apps.set(app.id, createAppContext(app));
+    for (const tree of [...change.apps.flatMap((app) => app.versions), ...change.versions]) {
       const { id, app_id: appId, version } = tree.version;
       const context = contextOf(appId);
       if (context === undefined) {
@@ -118,18 +142,17 @@ export class SnapshotHolder<P> {
           'app_id',
         );
       }
-      versions.set(id, compileVersion(context, tree, this.#compilePolicy, this.#versions.get(id)));
-    };
-    for (const { app } of change.apps) apps.set(app.id, createAppContext(app));
-    for (const app of change.apps) app.versions.forEach(compile);
-    change.versions.forEach(compile);
+      versions.set(id, yield* compileVersion(context, tree, this.#compilePolicy, this.#versions.get(id)));
+    }
     const dropped = this.#droppedBy(change);
-    this.#refuseTakenPaths(versions, dropped, change.reset);
-    return { apps: [...apps.values()], versions, dropped, endpoints: this.#prepareEndpoints(change) };
+    yield* this.#refuseTakenPaths(versions, dropped, change.reset);
+    const endpoints = yield* this.#planEndpoints(change);
+    return { apps: [...apps.values()], versions, dropped, endpoints };
   }
 
-  #prepareEndpoints({ endpoints = [] }: ConfigChange): EndpointTries<P>[] {
-    return [...Map.groupBy(endpoints, ({ versionId }) => versionId)].map(([versionId, changes]) => {
+  *#planEndpoints({ endpoints = [] }: ConfigChange): Steps<EndpointTries<P>[]> {
+    const tries: EndpointTries<P>[] = [];
+    for (const [versionId, changes] of Map.groupBy(endpoints, (each) => each.versionId)) {
       const version = this.#versions.get(versionId);
       const context = this.#apps.get(version?.app.id ?? '')?.context;
       if (version === undefined || context === undefined) {
@@ -137,8 +160,10 @@ export class SnapshotHolder<P> {
         const [id, field] = [changes[0]?.endpointId ?? '', 'path'];
         throw new CompileError(`Cannot compile an endpoint: ${problem}`, id, field);
       }
-      return compileEndpointChanges(context, version, changes, this.#compilePolicy);
-    });
+      const inUse = version.isInUse ? version : this.#takeIntoUse(version);
+      tries.push(yield* compileEndpointChanges(context, inUse, changes, this.#compilePolicy));
+    }
+    return tries;
   }
 
   #droppedBy(change: ConfigChange): Set<string> {
@@ -151,11 +176,11 @@ export class SnapshotHolder<P> {
     return dropped;
   }
 
-  #refuseTakenPaths(
+  *#refuseTakenPaths(
     versions: ReadonlyMap<string, CompiledVersion<P>>,
     dropped: ReadonlySet<string>,
     reset: boolean,
-  ): void {
+  ): Steps<void> {
     const taken = new Map<string, CompiledVersion<P>>();
     const isGone = ({ id }: CompiledVersion<P>): boolean => reset || dropped.has(id) || versions.has(id);
     for (const version of versions.values()) {
@@ -172,10 +197,10 @@ export class SnapshotHolder<P> {
         const path = gatewayPath === '' ? '/' : gatewayPath;
         throw new CompileError(`Cannot use gateway_path "${path}": ${problem}`, version.id, 'gateway_path');
       }
+      yield;
     }
   }
 
-  /** Publishes a plan. Nothing in here can fail. */
   #commit(change: ConfigChange, plan: Plan<P>): void {
     for (const id of plan.dropped) this.#remove(id);
     for (const id of change.removedAppIds) this.#apps.delete(id);

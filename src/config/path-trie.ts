@@ -12,6 +12,7 @@
  * and one object per node would take twice the space. Immutable once built. Disabled endpoints are ordinary entries:
  * the caller checks the entry that it gets.
  */
+import { inOneTurn, type Steps } from './changes/slices.ts';
 import { PATH_SEGMENTS_MAX } from './path-patterns.ts';
 
 export interface PathTrie<T extends { readonly method: string }> {
@@ -28,7 +29,7 @@ export interface PathTrie<T extends { readonly method: string }> {
   readonly depth: number;
   /** The number of entries removed since the trie was built (path-trie-patch.ts). */
   readonly removed: number;
-  /** Owned by proxy/ambiguous-path.ts: found out on first use. */
+  /** See lenient-readings.ts; undefined: found out on first use. */
   lenient: LenientReadings<T> | undefined;
 }
 
@@ -243,6 +244,13 @@ const EMPTY: PathTrie<never> = Object.freeze({
 export function buildPathTrie<T extends { readonly method: string }>(
   drafted: readonly PathTrieEntry<T>[],
 ): PathTrie<T> | PathConflict<T> {
+  return inOneTurn(pathTrieSteps(drafted));
+}
+
+/** As `buildPathTrie`, in steps. */
+export function* pathTrieSteps<T extends { readonly method: string }>(
+  drafted: readonly PathTrieEntry<T>[],
+): Steps<PathTrie<T> | PathConflict<T>> {
   if (drafted.length === 0) return EMPTY;
   const root = createDraft<T>();
   let depth = 0;
@@ -252,11 +260,12 @@ export function buildPathTrie<T extends { readonly method: string }>(
     const first = list.find((other) => other.method === value.method);
     if (first !== undefined) return { first, second: value };
     list.push(value);
+    yield;
   }
   const nodes: number[] = [];
   const entries: T[] = [];
   const text = new TextPool();
-  layOut(root, nodes, entries, text);
+  yield* layOut(root, nodes, entries, text);
   return {
     nodes: nodes.slice(),
     text: text.take(),
@@ -289,22 +298,51 @@ function listAt<T>(root: Draft<T>, segments: readonly string[]): T[] {
 }
 
 const NONE: readonly never[] = [];
+/** Takes half a millisecond. */
+const SORTED_AT_ONCE_MAX = 1_000;
 
 /** Writes a node and its descendants; returns its index. Recursion is as deep as the patterns. */
-function layOut<T>(draft: Draft<T>, nodes: number[], entries: T[], text: TextPool): number {
+function* layOut<T>(draft: Draft<T>, nodes: number[], entries: T[], text: TextPool): Steps<number> {
+  yield;
   const node = nodes.length;
   const { ending = NONE, wildcard = NONE, literals: children } = draft;
-  const literals = children === undefined ? NONE : [...children.keys()].sort(compareTexts);
+  const literals = children === undefined ? NONE : yield* sorted([...children.keys()]);
   nodes.push(entries.length, ending.length, wildcard.length, 0, literals.length);
   for (const entry of ending) entries.push(entry);
   for (const entry of wildcard) entries.push(entry);
-  for (const literal of literals) nodes.push(text.placeOf(literal), literal.length, 0);
-  literals.forEach((literal, index) => {
+  for (const literal of literals) {
+    nodes.push(text.placeOf(literal), literal.length, 0);
+    yield;
+  }
+  for (const [index, literal] of literals.entries()) {
     const child = children?.get(literal) as Draft<T>;
-    nodes[node + LITERALS + index * LITERAL_SIZE + 2] = layOut(child, nodes, entries, text);
-  });
-  if (draft.parameter !== undefined) nodes[node + PARAMETER] = layOut(draft.parameter, nodes, entries, text);
+    nodes[node + LITERALS + index * LITERAL_SIZE + 2] = yield* layOut(child, nodes, entries, text);
+  }
+  if (draft.parameter !== undefined) {
+    nodes[node + PARAMETER] = yield* layOut(draft.parameter, nodes, entries, text);
+  }
   return node;
+}
+
+/** Sorts literals; long lists by merging sorted halves, since `sort` cannot be interrupted. */
+function* sorted(literals: readonly string[]): Steps<readonly string[]> {
+  if (literals.length <= SORTED_AT_ONCE_MAX) return literals.toSorted(compareTexts);
+  const middle = literals.length >>> 1;
+  const first = yield* sorted(literals.slice(0, middle));
+  yield;
+  const second = yield* sorted(literals.slice(middle));
+  const merged: string[] = [];
+  let taken = 0;
+  for (const literal of first) {
+    while (taken < second.length && compareTexts(second[taken] as string, literal) < 0) {
+      merged.push(second[taken++] as string);
+      yield;
+    }
+    merged.push(literal);
+    yield;
+  }
+  for (; taken < second.length; taken++) merged.push(second[taken] as string);
+  return merged;
 }
 
 /** The order of `compareLiteral`: `<` compares code units too. */

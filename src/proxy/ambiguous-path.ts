@@ -5,19 +5,12 @@
  * endpoint under the looser policy. So a path is refused when its lenient reading belongs to another route with another
  * policy, to a disabled route, or to another version; see docs/explanation/decisions/ambiguous-paths.md. A path that is
  * registered as it is, without parameter or wildcard, is never refused.
- *
- * Owns the lenient readings of a revision's endpoints, which their trie keeps (`lenient`).
  */
 import { canonicalHost, entryFor } from '../http/fields/host-name.ts';
 import { isPlainPath, lenientPath } from '../http/paths/lenient-path.ts';
-import {
-  buildPathTrie,
-  findRoute,
-  type Alike,
-  type LenientReadings,
-  type PathTrie,
-  type PathTrieEntry,
-} from '../config/path-trie.ts';
+import { inOneTurn } from '../config/changes/slices.ts';
+import { lenientReadings, UNIFORM } from '../config/lookup/lenient-readings.ts';
+import { findRoute, type LenientReadings } from '../config/path-trie.ts';
 import type { CompiledRoute, Snapshot } from '../config/types.ts';
 
 /**
@@ -41,7 +34,7 @@ export function ambiguousWith<P>(
   if (route.isLiteral) return undefined;
   const { endpoints } = route.revision;
   const isPlain = (isPlainAlready || isPlainPath(path)) && !hasLowerCase(method);
-  const { isUniform, byLenientPath } = endpoints.depth > 0 ? endpointsOf(route) : UNIFORM;
+  const { isUniform, byLenientPath } = endpoints.depth > 0 ? readingsOf(route) : UNIFORM;
   if (!isUniform && !(isPlain && byLenientPath === undefined)) {
     const rest = lenientPath(path.slice(suffixStart));
     const asked = method.toUpperCase();
@@ -59,9 +52,6 @@ const HAS_LOWER_CASE = /[a-z]/;
 function hasLowerCase(method: string): boolean {
   return method !== 'GET' && method !== 'POST' && HAS_LOWER_CASE.test(method);
 }
-
-/** Shared by all plain paths: a request to any of them needs no other memory. */
-const UNIFORM: LenientReadings<never> = { isUniform: true, byLenientPath: undefined };
 
 /** An endpoint overrides a wildcard above it for all of its matches. */
 function differs<P>(alike: CompiledRoute<P>, route: CompiledRoute<P>): boolean {
@@ -100,46 +90,7 @@ function namesHostBetter(first: readonly string[], second: readonly string[], au
   return other === undefined || entry === host || (other !== host && entry.length > other.length);
 }
 
-/** Uniform: all endpoints and the fallback are active and have the same policy. */
-function endpointsOf<P>({ revision }: CompiledRoute<P>): LenientReadings<CompiledRoute<P>> {
+function readingsOf<P>({ revision }: CompiledRoute<P>): LenientReadings<CompiledRoute<P>> {
   const { endpoints, fallback } = revision;
-  if (endpoints.lenient !== undefined) return endpoints.lenient;
-  const routes = fallback === undefined ? endpoints.entries : [...endpoints.entries, fallback];
-  const isUniform = routes.every((each) => each.active && each.effective === routes[0]?.effective);
-  return (endpoints.lenient = isUniform
-    ? UNIFORM
-    : { isUniform, byLenientPath: lenientTrie(endpoints.entries) });
-}
-
-/** undefined if every endpoint's path is its own lenient reading. */
-function lenientTrie<P>(routes: readonly CompiledRoute<P>[]): PathTrie<Alike<CompiledRoute<P>>> | undefined {
-  const paths = routes.map(({ template, version }) => template.slice(version.gatewayPath.length));
-  if (paths.every((path) => isPlainPath(path.replaceAll(PARAMETER, 'x')))) return undefined;
-  const byShape = new Map<string, PathTrieEntry<Alike<CompiledRoute<P>>>>();
-  for (const [index, route] of routes.entries()) {
-    const segments = lenientSegments(paths[index] ?? '/');
-    const key = `${route.method} ${segments.join('/').replaceAll(PARAMETER, '{}')}`;
-    const entry = byShape.get(key);
-    if (entry === undefined)
-      byShape.set(key, { segments, value: { method: route.method, entries: [route] } });
-    else entry.value.entries.push(route);
-  }
-  const trie = buildPathTrie([...byShape.values()]);
-  // No two entries have the same method and shape.
-  return 'first' in trie ? undefined : trie;
-}
-
-const PARAMETER = /\{[^{}/]*\}/g;
-
-/** Lenient reading of an endpoint's literal segments; parameters and a final "*" stay. */
-function lenientSegments(path: string): string[] {
-  const segments = path
-    .slice(1)
-    .split('/')
-    .flatMap((segment) => {
-      if (segment === '*' || segment.startsWith('{')) return [segment];
-      const lenient = lenientPath(`/${segment}`).slice(1);
-      return lenient === '' ? [] : lenient.split('/');
-    });
-  return segments.length === 0 ? [''] : segments;
+  return (endpoints.lenient ??= inOneTurn(lenientReadings(endpoints.entries, fallback)));
 }

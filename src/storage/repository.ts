@@ -309,7 +309,7 @@ export interface Committed<T> {
  * @param change what the workers would apply
  * @param missed what other gateways have written and the caller has not applied yet
  */
-export type WriteCheck = (change: ConfigChange, missed: ConfigChange | undefined) => void;
+export type WriteCheck = (change: ConfigChange, missed: ConfigChange | undefined) => Promise<void> | void;
 
 /** How a gateway process announces itself to the others. */
 export interface NodeDescription {

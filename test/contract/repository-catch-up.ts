@@ -84,7 +84,9 @@ export function catchUpContract(current: () => Repository): void {
           await writer.insertKey({ ...mine, id, token_hash: id.replaceAll('-', '').padEnd(64, '1') });
           return { value: 0, touched: touched({ keyIds: [id] }) };
         },
-        (made, missed) => told.push([made.keys.map((one) => one.id), missed?.keys.map(({ name }) => name)]),
+        (made, missed) => {
+          told.push([made.keys.map((one) => one.id), missed?.keys.map(({ name }) => name)]);
+        },
         () => knows,
       );
     await insert(mine.id, known);

@@ -30,10 +30,11 @@ export interface WriteDependencies {
    */
   readonly publish: (change: ConfigChange) => Promise<void>;
   /**
-   * Throws when the change must not be made; the message is shown to the client, except for StorageUnavailable.
+   * Throws or rejects when the change must not be made; the message is shown to the client, except for
+   * StorageUnavailable.
    * @param missed changes of other gateways that this one has not seen yet
    */
-  readonly validateChange: (change: ConfigChange, missed?: ConfigChange) => void;
+  readonly validateChange: (change: ConfigChange, missed?: ConfigChange) => Promise<void> | void;
   /** The state that `publish` has sent to the workers; absent: no other gateway writes. */
   readonly known?: () => ConfigPosition;
   /** Waits, for a bounded time, until the gateways with this database have applied a config version. Never rejects. */
@@ -207,8 +208,8 @@ async function runDry(
         const { endpoints: _endpoints, ...touched } = result.touched;
         return { value: result as Result, touched };
       },
-      (change, missed) => {
-        assertCompiles(change, missed, validateChange);
+      async (change, missed) => {
+        await assertCompiles(change, missed, validateChange);
         throw new DryRunDone(change);
       },
       known,
@@ -232,14 +233,14 @@ async function warningsOf(result: Result): Promise<readonly Warning[]> {
   return isFailure(result) ? [] : ((await result.warnings?.()) ?? []);
 }
 
-/** Throws `ChangeRefused`, or `StorageUnavailable`. */
-function assertCompiles(
+/** Rejects with `ChangeRefused`, or `StorageUnavailable`. */
+async function assertCompiles(
   change: ConfigChange,
   missed: ConfigChange | undefined,
   validateChange: WriteDependencies['validateChange'],
-): void {
+): Promise<void> {
   try {
-    validateChange(change, missed);
+    await validateChange(change, missed);
   } catch (error) {
     if (error instanceof StorageUnavailable) throw error;
     throw new ChangeRefused(messageOf(error));

@@ -55,7 +55,7 @@ export async function loadAppTrees(
     const versionTrees = toVersionTrees(
       versions.map(codecs.version.toRecord),
       revisions.map(codecs.revision.toRecord),
-      endpoints.map(codecs.endpoint.toRecord),
+      await inPieces(endpoints, codecs.endpoint.toRecord),
     );
     trees.push(...toAppTrees(apps.map(codecs.app.toRecord), versionTrees));
   }
@@ -93,7 +93,7 @@ async function loadVersionTrees(
       ...toVersionTrees(
         versions.map(codecs.version.toRecord),
         revisions.map(codecs.revision.toRecord),
-        endpoints.map(codecs.endpoint.toRecord),
+        await inPieces(endpoints, codecs.endpoint.toRecord),
       ),
     );
   }
@@ -247,10 +247,22 @@ async function inBatches<Row extends { readonly id: string }, T>(
     if (onBatch === undefined) for (const row of rows) all.push(toRecord(row));
     else onBatch(rows.map(toRecord));
     after = rows.length === BATCH_ROWS ? rows.at(-1)?.id : undefined;
-    if (after !== undefined) await new Promise((resolve) => setImmediate(resolve));
+    if (after !== undefined) await otherWork();
   }
   return all;
 }
+
+/** Makes the records of rows in pieces, so that the thread can handle other work between them. */
+async function inPieces<Row, T>(rows: readonly Row[], toRecord: (row: Row) => T): Promise<T[]> {
+  const all: T[] = [];
+  for (const row of rows) {
+    all.push(toRecord(row));
+    if (all.length % BATCH_ROWS === 0) await otherWork();
+  }
+  return all;
+}
+
+const otherWork = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 export function toVersionTrees(
   versions: readonly Version[],

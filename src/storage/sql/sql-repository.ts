@@ -230,7 +230,7 @@ async function write<T>(
       await flush(configVersion, timestamp(clock.nowMs()));
       const change = { ...(await loadChange(db, codecs, touched, configVersion)), changeId, after };
       const missed = known && (await loadMissed(db, codecs, known(), after));
-      check?.(change, missed);
+      await check?.(change, missed);
       await announce?.(db, configVersion);
       return { value, change, configVersion };
     });

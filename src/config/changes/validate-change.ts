@@ -5,34 +5,38 @@
  * Needs only the change, and so no state that could be outdated. Storage checks what concerns other records: unique
  * paths and existing parents.
  */
-import { messageOf } from '../lib/error-message.ts';
-import type { ConfigChange, EndpointChange, VersionTree } from '../model/config.ts';
-import type { App, Version } from '../model/resources.ts';
-import { CompileError } from './compile-error.ts';
-import { compileRevision, compileVersion, createAppContext } from './compile.ts';
-import type { AppContext } from './compile.ts';
-import { mergePolicy } from './merge-policy.ts';
-import type { PolicyCompiler } from './types.ts';
+import { messageOf } from '../../lib/error-message.ts';
+import type { Steps } from './slices.ts';
+import type { ConfigChange, EndpointChange, VersionTree } from '../../model/config.ts';
+import type { App, Version } from '../../model/resources.ts';
+import { CompileError } from '../compile-error.ts';
+import { compileRevision, compileVersion, createAppContext } from '../compile.ts';
+import type { AppContext } from '../compile.ts';
+import { mergePolicy } from '../merge-policy.ts';
+import type { PolicyCompiler } from '../types.ts';
 
-/** Throws CompileError when the change does not compile; `compilePolicy` must have no lasting effects. */
-export function validateChange<P>(change: ConfigChange, compilePolicy: PolicyCompiler<P>): void {
+/** In steps. Throws CompileError when the change does not compile; `compilePolicy` must have no lasting effects. */
+export function* validateChange<P>(change: ConfigChange, compilePolicy: PolicyCompiler<P>): Steps<void> {
   const contexts = new Map<string, AppContext<P>>();
   for (const { app } of change.apps) contexts.set(app.id, createAppContext(app));
   for (const app of change.apps) {
     validateAppPolicy(app.app, compilePolicy);
-    for (const version of app.versions) validateVersion(version, contexts, compilePolicy);
+    for (const version of app.versions) yield* validateVersion(version, contexts, compilePolicy);
   }
-  for (const version of change.versions) validateVersion(version, contexts, compilePolicy);
-  for (const each of change.endpoints ?? []) validateEndpoint(each, compilePolicy);
+  for (const version of change.versions) yield* validateVersion(version, contexts, compilePolicy);
+  for (const each of change.endpoints ?? []) yield* validateEndpoint(each, compilePolicy);
 }
 
 /** Compiles the endpoint alone. The API and the workers check whether another endpoint matches the same requests. */
-function validateEndpoint<P>({ revision, endpoint }: EndpointChange, compilePolicy: PolicyCompiler<P>): void {
+function* validateEndpoint<P>(
+  { revision, endpoint }: EndpointChange,
+  compilePolicy: PolicyCompiler<P>,
+): Steps<void> {
   if (endpoint === undefined) return;
   const context: AppContext<P> = createAppContext(plainApp(''));
   const tree = { version: plainVersion(revision.version_id), revisions: [] };
-  const version = compileVersion(context, tree, compilePolicy);
-  compileRevision(context, version, { revision, endpoints: [endpoint] }, 0, compilePolicy);
+  const version = yield* compileVersion(context, tree, compilePolicy);
+  yield* compileRevision(context, version, { revision, endpoints: [endpoint] }, 0, compilePolicy);
 }
 
 /** Compiles the policy alone: an app without versions has a policy too, and its first version must find it valid. */
@@ -46,20 +50,21 @@ function validateAppPolicy<P>(app: App, compilePolicy: PolicyCompiler<P>): void 
   }
 }
 
-function validateVersion<P>(
+function* validateVersion<P>(
   tree: VersionTree,
   contexts: Map<string, AppContext<P>>,
   compilePolicy: PolicyCompiler<P>,
-): void {
+): Steps<void> {
   const appId = tree.version.app_id;
   let context = contexts.get(appId);
   if (context === undefined) {
     context = createAppContext(plainApp(appId));
     contexts.set(appId, context);
   }
-  const version = compileVersion(context, tree, compilePolicy);
+  const version = yield* compileVersion(context, tree, compilePolicy);
   for (const revision of tree.revisions) {
-    if (!revision.revision.is_current) compileRevision(context, version, revision, 0, compilePolicy);
+    if (revision.revision.is_current) continue;
+    yield* compileRevision(context, version, revision, 0, compilePolicy);
   }
 }
 

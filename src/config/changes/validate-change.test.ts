@@ -7,11 +7,12 @@ import {
   revisionRecord,
   versionRecord,
   versionTree,
-} from '../../test/support/data/config-records.ts';
-import type { ConfigChange, VersionTree } from '../model/config.ts';
-import type { EffectivePolicy } from '../model/policy.ts';
-import type { Endpoint, Revision } from '../model/resources.ts';
-import { CompileError } from './compile-error.ts';
+} from '../../../test/support/data/config-records.ts';
+import type { ConfigChange, VersionTree } from '../../model/config.ts';
+import type { EffectivePolicy } from '../../model/policy.ts';
+import type { Endpoint, Revision } from '../../model/resources.ts';
+import { CompileError } from '../compile-error.ts';
+import { inOneTurn } from './slices.ts';
 import { validateChange } from './validate-change.ts';
 
 function compilePolicy(effective: EffectivePolicy): null {
@@ -39,7 +40,7 @@ describe('validateChange', () => {
       { apps: [appTree(appRecord({ id: 'a' }))], versions: [tree({})] },
     ],
   ])('accepts %s', (_name, change) => {
-    expect(() => validateChange(configChange(1, change), compilePolicy)).not.toThrow();
+    expect(() => inOneTurn(validateChange(configChange(1, change), compilePolicy))).not.toThrow();
   });
 
   it.each<[string, Partial<ConfigChange>, string, string]>([
@@ -83,7 +84,7 @@ describe('validateChange', () => {
   ])('refuses what does not compile: %s', (_name, change, resourceId, field) => {
     let thrown: unknown;
     try {
-      validateChange(configChange(1, change), compilePolicy);
+      inOneTurn(validateChange(configChange(1, change), compilePolicy));
     } catch (error) {
       thrown = error;
     }
