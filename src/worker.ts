@@ -71,6 +71,7 @@ import { TraceTap } from './telemetry/spans/trace-tap.ts';
 import { StatsReporter } from './control/reporting/stats-reporter.ts';
 import { profileThread } from './control/profiles/thread-profiler.ts';
 import { startHeartbeat } from './control/workers/heartbeat.ts';
+import { WorkerChanges } from './control/changes/worker-changes.ts';
 import { useHeldFiles } from './control/workers/held-files.ts';
 import { createWorkerLimits } from './control/workers/limit-store.ts';
 import { watchMemory } from './control/memory/memory-watch.ts';
@@ -248,6 +249,7 @@ const policyDependencies: PolicyDependencies = {
 };
 const compilers = createPolicyCompilers(policyDependencies);
 const holder = new SnapshotHolder<CompiledPolicy>(compilers.compile, keys);
+const changes = new WorkerChanges(holder);
 
 const breakerOf = (revision: Revision): Breaker | undefined => breakers.of(revision);
 const incompleteHeads = new IncompleteHeads(settings.proxy.maxIncompleteHeadBytes, () => observer.gaveWay());
@@ -319,6 +321,8 @@ const releaseHeap = createHeapRelease(() => listener.connectionCount === 0 && !o
 
 port.on('message', (message: ToWorker) => {
   switch (message.type) {
+    case 'prepare':
+      return void changes.prepare(message).then(send);
     case 'apply':
       return void apply(message);
     case 'targets':
@@ -380,7 +384,8 @@ port.on('message', (message: ToWorker) => {
 });
 
 function apply(message: ApplyMessage): void {
-  const error = tryApply(message);
+  const error = changes.apply(message.change);
+  if (error === undefined) updateRevisions(message);
   // A worker without its first configuration would answer 404 to everything: it must not listen.
   if (!isConfigured && error !== undefined) return send({ type: 'listen_failed', message: error });
   send({ type: 'applied', id: message.id, error });
@@ -390,19 +395,13 @@ function apply(message: ApplyMessage): void {
   void listenIfReady();
 }
 
-function tryApply(message: ApplyMessage): string | undefined {
-  const { change, breakers: entries, targets: shared, removedRevisionIds, endedPools } = message;
-  try {
-    holder.apply(change);
-    certificateRequests.outdate();
-  } catch (error) {
-    return messageOf(error);
-  }
+function updateRevisions(message: ApplyMessage): void {
+  const { breakers: entries, targets: shared, removedRevisionIds, endedPools } = message;
+  certificateRequests.outdate();
   for (const revisionId of removedRevisionIds) breakers.delete(revisionId);
   for (const [revisionId, memory] of entries) breakers.add(revisionId, memory);
   for (const revisionId of removedRevisionIds) targets.delete(revisionId);
   takeTargets({ targets: shared, endedPools });
-  return undefined;
 }
 
 function takeTargets({ targets: shared, endedPools }: Pick<TargetsMessage, 'targets' | 'endedPools'>): void {

@@ -12,9 +12,12 @@ export function createChanges(parts: Parts, supervisor: Supervisor): Changes {
   const configSync: ConfigSync = new ConfigSync({
     repository,
     state,
-    apply(change) {
-      snapshotFile?.changed(change);
-      return supervisor.apply(change);
+    async prepare(change) {
+      const prepared = await supervisor.prepare(change);
+      return () => {
+        snapshotFile?.changed(change);
+        return supervisor.apply(change, prepared);
+      };
     },
     onChange(change) {
       for (const appId of change.removedAppIds) shadowHistory.forget(appId);

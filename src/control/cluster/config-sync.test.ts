@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { configChange } from '../../../test/support/data/config-records.ts';
+import { appRecord, configChange } from '../../../test/support/data/config-records.ts';
 import { systemClock } from '../../lib/clock.ts';
 import type { ConfigChange, ConfigPosition } from '../../model/config.ts';
 import { createLogger } from '../../observe/log.ts';
@@ -26,6 +26,7 @@ function setUp(known: number) {
   const obeyed: number[] = [];
   const lines: string[] = [];
   const pending: (() => void)[] = [];
+  const preparing: (() => void)[] = [];
   const database = { position: at(known), hasLog: true, fails: false, loads: 0 };
   const configSync = new ConfigSync({
     state,
@@ -39,11 +40,14 @@ function setUp(known: number) {
         return database.hasLog ? { ...change, after: from } : { ...change, reset: true };
       },
     },
-    apply: async (change) => {
-      state.apply(change);
-      const { after, configVersion, reset } = change;
-      given.push(reset ? `all ${configVersion}` : `${after?.configVersion}-${configVersion}`);
-      await new Promise<void>((resolve) => pending.push(resolve));
+    async prepare(change) {
+      if (change.apps.length > 0) await new Promise<void>((resolve) => preparing.push(resolve));
+      return async () => {
+        state.apply(change);
+        const { after, configVersion, reset } = change;
+        given.push(reset ? `all ${configVersion}` : `${after?.configVersion}-${configVersion}`);
+        await new Promise<void>((resolve) => pending.push(resolve));
+      };
     },
     onChange: () => undefined,
     onApplied: (version) => obeyed.push(version),
@@ -57,7 +61,7 @@ function setUp(known: number) {
   const swapped = (): void => {
     for (const resolve of pending.splice(0)) resolve();
   };
-  return { configSync, given, obeyed, lines, database, swapped };
+  return { configSync, given, obeyed, lines, database, swapped, preparing };
 }
 
 describe('writes of this node', () => {
@@ -70,6 +74,19 @@ describe('writes of this node', () => {
     await all;
     expect(obeyed).toEqual([5, 6, 7]);
     expect(database.loads).toBe(0);
+  });
+
+  it('wait behind one that has to be prepared, and are sent after it, in order', async () => {
+    const { configSync, given, obeyed, swapped, preparing } = setUp(4);
+    const large = { ...write(5), apps: [{ app: appRecord({ id: 'a' }), versions: [] }] };
+    const all = Promise.all([large, write(6), write(7)].map((each) => configSync.publish(each)));
+    await expect.poll(() => preparing).toHaveLength(1);
+    expect([given, configSync.position.configVersion]).toEqual([[], 4]);
+    preparing[0]?.();
+    await expect.poll(() => given).toEqual(['4-5', '5-6', '6-7']);
+    swapped();
+    await all;
+    expect(obeyed).toEqual([5, 6, 7]);
   });
 
   it('include earlier writes of other nodes, and wait for them', async () => {

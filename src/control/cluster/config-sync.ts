@@ -2,7 +2,7 @@
  * Sends the configuration of the database to the workers of this node, in order and without gaps: writes made here, and
  * writes of other nodes, of which only the difference is loaded. A change is sent without waiting for the workers'
  * answers to earlier changes. Workers handle messages in order, so many concurrent writes cost one round trip. A change
- * that must be loaded delays the changes behind it.
+ * that must be loaded, or that the workers must prepare because it is large, delays the changes behind it.
  *
  * If a write does not directly follow the last one, other nodes wrote before it, or an earlier write did not arrive;
  * the missing changes are loaded with it. The caller decides when to look for changes of other nodes.
@@ -15,8 +15,11 @@ import type { ConfigState } from './config-state.ts';
 export interface ConfigSyncDeps {
   readonly repository: Pick<Repository, 'loadSince'>;
   readonly state: ConfigState;
-  /** Accepts a change before it returns; resolves when every worker has applied it. */
-  readonly apply: (change: ConfigChange) => Promise<void>;
+  /**
+   * Prepares the change, which takes seconds if much has to be compiled.
+   * @returns applies the change: accepts it before it returns, and resolves when every worker has applied it
+   */
+  readonly prepare: (change: ConfigChange) => Promise<() => Promise<void>>;
   /** Before a change is applied. */
   readonly onChange: (change: ConfigChange) => void;
   /** All workers have applied this version. */
@@ -110,12 +113,13 @@ export class ConfigSync {
     return this.#apply(change);
   }
 
-  #apply(change: ConfigChange): Begun {
-    const { apply, onChange, onApplied } = this.#deps;
+  async #apply(change: ConfigChange): Promise<Begun> {
+    const { prepare, onChange, onApplied } = this.#deps;
+    const apply = await prepare(change);
     this.#begun += 1;
     const place = this.#begun;
     onChange(change);
-    this.#live = apply(change).then(() => {
+    this.#live = apply().then(() => {
       // An earlier change that timed out may finish after a later one.
       if (place < this.#obeyed) return;
       this.#obeyed = place;

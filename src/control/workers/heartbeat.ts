@@ -68,6 +68,11 @@ export class HeartbeatWatch {
     this.#lookedAtMs = nowMs;
   }
 
+  /** Changes while the worker's event loop runs. */
+  get count(): number {
+    return Atomics.load(this.#words, COUNT);
+  }
+
   /**
    * Checks the count; returns what the worker does once the count is unchanged for too long.
    * @param excused the worker runs one long step with a timeout of its own

@@ -19,6 +19,7 @@ import type { TargetsEntry } from '../cluster/config-state.ts';
 import type { TrustFiles } from '../../x509/trust-bundle.ts';
 import type { Settings } from '../../settings/settings.ts';
 import type { KeyMemory } from '../../keys/key-memory.ts';
+import type { ChangeParts } from '../changes/change-parts.ts';
 import type { HeartbeatMemory } from './heartbeat.ts';
 import type { LimitReached } from '../events/limit-notes.ts';
 import type { HealthMessage } from '../health/health-reporter.ts';
@@ -76,11 +77,19 @@ export interface WorkerStart {
   readonly isSpare: boolean;
 }
 
+/** A large change that the worker compiles, in slices, for the `apply` that follows. */
+export interface PrepareMessage {
+  readonly type: 'prepare';
+  readonly id: number;
+  readonly parts: ChangeParts;
+}
+
 /** A change, with the shared memory of its revisions. */
 export interface ApplyMessage {
   readonly type: 'apply';
   readonly id: number;
-  readonly change: ConfigChange;
+  /** undefined: the change that the worker has prepared. */
+  readonly change: ConfigChange | undefined;
   readonly breakers: readonly (readonly [revisionId: string, memory: BreakerMemory])[];
   readonly targets: readonly TargetsEntry[];
   /** Pools whose target was removed from some revision. */
@@ -132,7 +141,15 @@ interface TicketKeysMessage {
   readonly ticketKeys: Uint8Array;
 }
 
+/** The answer to `prepare`, `apply` and other changes. */
+export interface AppliedMessage {
+  readonly type: 'applied';
+  readonly id: number;
+  readonly error: string | undefined;
+}
+
 export type ToWorker =
+  | PrepareMessage
   | ApplyMessage
   | CertificatesMessage
   | TargetsMessage
@@ -158,7 +175,7 @@ export type FromWorker =
   | { readonly type: 'listen_failed'; readonly message: string }
   /** Uncaught exception: end this worker as soon as another listens. */
   | { readonly type: 'failed'; readonly error: Error }
-  | { readonly type: 'applied'; readonly id: number; readonly error: string | undefined }
+  | AppliedMessage
   | { readonly type: 'sample'; readonly id: number; readonly sample: WorkerSample }
   | HealthMessage
   | { readonly type: 'shadow_denials'; readonly rows: readonly ShadowRow[] }

@@ -1,8 +1,18 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { configChange } from '../../../test/support/data/config-records.ts';
+import {
+  appRecord,
+  appTree,
+  configChange,
+  endpointRecord,
+  revisionRecord,
+  versionRecord,
+  versionTree,
+} from '../../../test/support/data/config-records.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { createOwnPorts } from '../../egress/own-listeners.ts';
 import { createLimitMemory } from '../../limits/local/memory.ts';
+import type { ConfigChange } from '../../model/config.ts';
+import type { App } from '../../model/resources.ts';
 import { createLogger } from '../../observe/log.ts';
 import { readSettings } from '../../settings/settings.ts';
 import { ConfigState } from '../cluster/config-state.ts';
@@ -16,6 +26,9 @@ type Behaviour =
   | 'not listen'
   | 'die'
   | 'report a failure'
+  /** At any config version. */
+  | 'fail to prepare'
+  | 'prepare slowly'
   /** Answers a request for a sample, then dies, at any config version. */
   | 'answer and die';
 
@@ -25,6 +38,9 @@ interface Rule {
   readonly does: Behaviour;
 }
 
+const APPLY_TIMEOUT_MS = 2_000;
+const SLOWLY_MS = 2 * APPLY_TIMEOUT_MS + 500;
+
 /** A worker program that follows protocol.ts with the given rules, and reports the messages it received. */
 function program(rules: readonly Rule[]): URL {
   const source = `
@@ -32,6 +48,7 @@ function program(rules: readonly Rule[]): URL {
     const rules = ${JSON.stringify(rules)};
     const worker = workerData.workerNumber;
     let listening = false;
+    setInterval(() => Atomics.add(new Int32Array(workerData.heartbeat), 0, 1), 20).unref();
     const listen = () => {
       if (!listening) parentPort.postMessage({ type: 'listening', port: 1 });
       listening = true;
@@ -46,10 +63,22 @@ function program(rules: readonly Rule[]): URL {
         parentPort.postMessage({ type: 'sample', id: message.id, sample: { worker } });
         if (rules.some((rule) => rule.worker === worker && rule.does === 'answer and die')) process.exit(1);
       }
+      if (message.type === 'prepare') {
+        parentPort.postMessage({ type: 'keys_used', used: { date: worker + ' prepares ' + message.parts.length } });
+        const how = rules.find((rule) => rule.worker === worker && rule.does.includes('prepare'))?.does;
+        const error = how === 'fail to prepare' ? 'refused by a test' : undefined;
+        const answer = () => parentPort.postMessage({ type: 'applied', id: message.id, error });
+        return how === 'prepare slowly' ? setTimeout(answer, ${SLOWLY_MS}) : answer();
+      }
       if (message.type !== 'apply') return;
-      const { configVersion, reset } = message.change;
+      if (message.change === undefined) {
+        parentPort.postMessage({ type: 'keys_used', used: { date: worker + ' applies what it prepared' } });
+        return parentPort.postMessage({ type: 'applied', id: message.id });
+      }
+      const { configVersion, reset, apps } = message.change;
       const does = rules.find((rule) => rule.worker === worker && rule.configVersion === configVersion)?.does;
       parentPort.postMessage({ type: 'keys_used', used: { date: worker + (reset ? ' seeded ' : ' given ') + configVersion } });
+      if (apps.length > 0) parentPort.postMessage({ type: 'keys_used', used: { date: worker + ' compiles' } });
       if (does === 'be silent') return;
       if (does === 'not listen') return parentPort.postMessage({ type: 'listen_failed', message: 'no port' });
       const error = does === 'fail' ? 'refused by a test' : undefined;
@@ -122,6 +151,14 @@ function supervise(
 
 const change = (configVersion: number) => configChange(configVersion, {});
 
+/** An app with that many endpoints. */
+function largeChange(configVersion: number, app: Partial<App> = {}, count = 500) {
+  const endpoints = Array.from({ length: count }, (_, index) => endpointRecord({ path: `/${index}` }));
+  const tree = { revision: revisionRecord({ id: 'r' }), endpoints };
+  const version = versionTree(versionRecord({ id: 'v', app_id: 'a' }), tree);
+  return configChange(configVersion, { apps: [appTree(appRecord({ id: 'a', ...app }), version)] });
+}
+
 describe('samples', () => {
   it('of a worker that has ended meanwhile are left out: they were counted at its end', async () => {
     const { supervisor, lost } = supervise([
@@ -190,6 +227,58 @@ describe('a change', () => {
     }
     await started;
     expect(lost).toEqual([]);
+  });
+});
+
+describe('a large change', () => {
+  const prepareAndApply = async (supervisor: Supervisor, given: ConfigChange) =>
+    supervisor.apply(given, await supervisor.prepare(given));
+
+  it('is compiled by every worker before one applies it', async () => {
+    const { supervisor, told } = supervise([]);
+    await supervisor.start();
+    await prepareAndApply(supervisor, largeChange(1));
+    const given = told.filter((line) => !line.includes('listens') && !line.includes('seeded'));
+    expect(given.slice(0, 2).sort()).toEqual(['1 prepares 3', '2 prepares 3']);
+    expect(given.slice(2).sort()).toEqual(['1 applies what it prepared', '2 applies what it prepared']);
+  });
+
+  it('with nothing that is compiled is sent without it', async () => {
+    const { supervisor, told } = supervise([], {}, 1);
+    await supervisor.start();
+    await prepareAndApply(supervisor, largeChange(1));
+    told.length = 0;
+    await prepareAndApply(supervisor, largeChange(2, { description: 'new' }));
+    expect(told).toEqual(['1 given 2']);
+  });
+
+  it('ends a worker that fails to prepare it, and its replacement starts with the change', async () => {
+    const { supervisor, told, lost, lines } = supervise([
+      { worker: 2, configVersion: 1, does: 'fail to prepare' },
+    ]);
+    await supervisor.start();
+    const given = largeChange(1);
+    const prepared = await supervisor.prepare(given);
+    expect(lost).toEqual([2]);
+    expect(lines.join()).toContain('a proxy worker failed to apply a change');
+    await supervisor.apply(given, prepared);
+    await expect.poll(() => supervisor.listeningCount, PATIENCE).toBe(2);
+    expect(told).toContain('1 applies what it prepared');
+    expect(told.filter((line) => line.startsWith('3 ') && !line.includes('listens'))).toEqual(
+      told.includes('3 seeded 1') ? ['3 seeded 1', '3 compiles'] : ['3 seeded 0', '3 given 1', '3 compiles'],
+    );
+  });
+
+  it('may take a worker longer than a timeout, as long as its event loop runs', async () => {
+    const { supervisor, told, lost } = supervise(
+      [{ worker: 1, configVersion: 1, does: 'prepare slowly' }],
+      { applyTimeoutMs: APPLY_TIMEOUT_MS },
+      1,
+    );
+    await supervisor.start();
+    await prepareAndApply(supervisor, largeChange(1));
+    expect(lost).toEqual([]);
+    expect(told).toContain('1 applies what it prepared');
   });
 });
 

@@ -1,16 +1,18 @@
 /**
  * Starts the proxy workers and keeps their number. Sends every configuration change to all of them and waits until each
- * has applied it. Replaces a worker that dies, reports a failure or is stuck; its number is never reused, and the locks
- * it held in the limit memory are released.
+ * has applied it; all of them compile a large one before. Replaces a worker that dies, reports a failure or is stuck;
+ * its number is never reused, and the locks it held in the limit memory are released.
  *
  * Unless switched off, there is also a spare worker. It has the configuration and applies every change, so it only has
  * to listen when a worker is lost. A worker that must be replaced is ended after the spare listens, so that the port
  * stays open even with one worker.
  */
 import type { Clock } from '../../lib/clock.ts';
+import { inSlices } from '../../config/changes/slices.ts';
 import { withTimeout } from '../../lib/with-timeout.ts';
 import { releaseThread } from '../../limits/local/local-store.ts';
 import type { LimitMemory } from '../../limits/local/memory.ts';
+import { compiledDifference } from '../../config/changes/compiled-difference.ts';
 import type { ConfigChange } from '../../model/config.ts';
 import type { Logger } from '../../observe/log.ts';
 import type { StatsReport } from '../../observe/stats/stats-report.ts';
@@ -23,6 +25,7 @@ import type { KeyUsageBatch } from '../../keys/usage-counter.ts';
 import type { LiveMessage } from '../../explain/live/live-messages.ts';
 import type { ExplainSetup } from '../../explain/messages.ts';
 import type { FromWorker, ToWorker, TrafficPorts, WorkerRings, WorkerStart } from './protocol.ts';
+import { packChange, recordsOf } from '../changes/change-parts.ts';
 import { inlineAsUsual, inlineMore } from './inlining.ts';
 import { RestartBackoff } from './restart-backoff.ts';
 import type { OrderedChange } from '../../proxy/downstream/tls/ordered-certificates.ts';
@@ -30,6 +33,12 @@ import { newTicketKeys } from '../certificates/ticket-keys.ts';
 import { TargetColumns } from './target-columns.ts';
 import { WorkerQuestions } from './worker-questions.ts';
 import { WorkerThread } from './worker-thread.ts';
+
+/** A change, what of it is compiled, and which workers have done that. */
+export interface PreparedChange {
+  readonly toCompile: ConfigChange;
+  readonly members: ReadonlySet<WorkerThread>;
+}
 
 export interface SupervisorDeps {
   readonly version: string;
@@ -72,6 +81,11 @@ export interface SupervisorDeps {
 }
 
 const APPLY_TIMEOUT_MS = 10_000;
+const APPLY_COMPLAINT = 'a proxy worker failed to apply a change';
+/** A change with more records, which take a worker some milliseconds, is prepared. */
+const AT_ONCE_RECORDS_MAX = 100;
+/** Replacements of workers that failed to prepare a change may fail, too. */
+const PREPARE_ROUNDS_MAX = 3;
 /** A worker that does not listen by then is ended. It compiles the whole configuration first. */
 const START_TIMEOUT_MS = 60_000;
 /** More than two heartbeats: what a thread does is read from the system only where it has not counted meanwhile. */
@@ -147,21 +161,42 @@ export class Supervisor {
   }
 
   /**
+   * Must be called before `apply` for a change that may be large, and after the `apply` of the change before it. Has
+   * every worker compile it, if it is large, without using it. Never rejects.
+   */
+  async prepare(change: ConfigChange): Promise<PreparedChange> {
+    const toCompile = await inSlices(compiledDifference(change, this.#deps.state));
+    const prepared = { toCompile, members: new Set<WorkerThread>() };
+    if (recordsOf(toCompile) <= AT_ONCE_RECORDS_MAX) return prepared;
+    const parts = await inSlices(packChange(toCompile));
+    // Workers that start meanwhile get the change when they have no traffic yet, or in the next round.
+    for (let round = 1; round <= PREPARE_ROUNDS_MAX; round += 1) {
+      const members = this.#all((each) => each.isConfigured && !prepared.members.has(each));
+      if (members.length === 0) break;
+      for (const member of members) prepared.members.add(member);
+      await this.#follow((id) => ({ type: 'prepare', id, parts }), APPLY_COMPLAINT, members);
+    }
+    return prepared;
+  }
+
+  /**
    * Sends a change to every worker. Resolves when each has swapped to a snapshot that contains it, or has died (its
    * replacement starts with the change). Does not wait for the spare: it handles messages in order, so it applies the
    * change before it listens. Changes must arrive in the order of their config versions.
+   * @param prepared of the same change; absent: everything in it is compiled
    */
-  async apply(change: ConfigChange): Promise<void> {
+  async apply(change: ConfigChange, prepared?: PreparedChange): Promise<void> {
     const { state } = this.#deps;
+    const { toCompile = change, members } = prepared ?? {};
     const removedRevisionIds = state.apply(change);
     const retiredKeys = state.keys.takeRetired();
-    const forWorkers: ConfigChange = { ...change, keys: [], removedKeyIds: [] };
-    const shared = { breakers: state.breakersOf(change), targets: state.targetsOf(change) };
+    const forWorkers: ConfigChange = { ...toCompile, keys: [], removedKeyIds: [] };
+    const shared = { breakers: state.breakersOf(toCompile), targets: state.targetsOf(toCompile) };
     const { endedPools } = state;
-    await this.#follow(
-      (id) => ({ type: 'apply', id, change: forWorkers, ...shared, removedRevisionIds, endedPools }),
-      'a proxy worker failed to apply a change',
-    );
+    await this.#follow((id, member) => {
+      const own = members?.has(member) === true ? undefined : forWorkers;
+      return { type: 'apply', id, change: own, ...shared, removedRevisionIds, endedPools };
+    }, APPLY_COMPLAINT);
     // Each worker has answered or is dead: no look-up that began before the change is still running.
     state.keys.release(retiredKeys);
   }
@@ -230,18 +265,28 @@ export class Supervisor {
     );
   }
 
-  /** A worker that fails to apply a change must not serve the old state: it is replaced. */
-  async #follow(message: (id: number) => ToWorker, complaint: string): Promise<void> {
+  /**
+   * A worker that fails to apply a change must not serve the old state: it is replaced.
+   * @param preparing only these workers, which may take any time while their event loops run
+   */
+  async #follow(
+    message: (id: number, member: WorkerThread) => ToWorker,
+    complaint: string,
+    preparing?: readonly WorkerThread[],
+  ): Promise<void> {
+    const isExcused = preparing === undefined;
     const follow = async (member: WorkerThread): Promise<void> => {
-      member.applying += 1;
-      const answer = await member.ask(message, this.#applyTimeoutMs(member));
-      member.applying -= 1;
+      if (isExcused) member.applying += 1;
+      const timeoutMs = this.#applyTimeoutMs(member);
+      const answer = await member.ask((id) => message(id, member), timeoutMs, !isExcused);
+      if (isExcused) member.applying -= 1;
       const error = answer?.type === 'applied' ? answer.error : 'it did not answer';
       if (error === undefined || !this.#members.has(member.number)) return;
       if (!member.isLost) this.#deps.log.error({ worker: member.number, error }, complaint);
       this.#lose(member);
       await member.terminate();
     };
+    if (preparing !== undefined) return void (await Promise.all(preparing.map(follow)));
     // Includes lost workers that still run: they may be handling a request.
     const members = [...this.#members.values()];
     const spare = members.filter(({ isSpare }) => isSpare);

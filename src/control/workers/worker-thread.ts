@@ -95,16 +95,28 @@ export class WorkerThread {
     this.#worker.postMessage(message);
   }
 
-  /** Sends a message with an id and resolves with the answer; undefined after a timeout or if the worker ends. */
-  ask(message: (id: number) => ToWorker, timeoutMs: number): Promise<FromWorker | undefined> {
+  /**
+   * Sends a message with an id and resolves with the answer; undefined after a timeout or if the worker ends.
+   * @param whileRunning the timeout begins again as long as the worker's event loop runs
+   */
+  ask(
+    message: (id: number) => ToWorker,
+    timeoutMs: number,
+    whileRunning = false,
+  ): Promise<FromWorker | undefined> {
     const id = this.#nextId++;
     return new Promise((resolve) => {
       const settle = (answer: FromWorker | undefined): void => {
-        clearTimeout(timer);
+        clearInterval(timer);
         this.#waiting.delete(id);
         resolve(answer);
       };
-      const timer = setTimeout(() => settle(undefined), timeoutMs);
+      let { count } = this.heartbeat;
+      const timer = setInterval(() => {
+        const before = count;
+        ({ count } = this.heartbeat);
+        if (!whileRunning || count === before) settle(undefined);
+      }, timeoutMs);
       this.#waiting.set(id, settle);
       this.post(message(id));
     });
