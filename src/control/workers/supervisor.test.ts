@@ -269,6 +269,23 @@ describe('a large change', () => {
     );
   });
 
+  it('is also in a worker that starts while the others prepare it', async () => {
+    const { supervisor, told } = supervise(
+      [{ worker: 1, configVersion: 1, does: 'prepare slowly' }],
+      { spareDelayMs: 500 },
+      1,
+    );
+    await supervisor.start();
+    await prepareAndApply(supervisor, largeChange(1));
+    const given = (): string[] => told.filter((line) => line.startsWith('2 '));
+    // On a slow machine it may start after the change was prepared.
+    await expect
+      .poll(() => given().join(', '), PATIENCE)
+      .toMatch(
+        /^2 seeded 0, 2 prepares 3, 2 applies what it prepared$|^2 seeded (0, 2 given 1|1), 2 compiles$/,
+      );
+  });
+
   it('may take a worker longer than a timeout, as long as its event loop runs', async () => {
     const { supervisor, told, lost } = supervise(
       [{ worker: 1, configVersion: 1, does: 'prepare slowly' }],
