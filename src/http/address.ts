@@ -55,7 +55,7 @@ function countGroups(text: string, mayEndInIPv4: boolean): number {
  * of `ipv6PrefixBits` bits, such as `2001:db8::/64`. `address` must be canonical (`normaliseAddress`).
  */
 export function addressBlock(address: string, ipv6PrefixBits: number): string {
-  if (!isBareIPv6(address)) return address;
+  if (!address.includes(':') || !isBareIPv6(address)) return address;
   return `${networkAddress({ address, bits: ipv6PrefixBits })}/${ipv6PrefixBits}`;
 }
 
