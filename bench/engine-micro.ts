@@ -292,13 +292,14 @@ async function samplerOf(
 async function traceTapOf(from: <M>(path: string) => Promise<M>): Promise<(exchange: ExchangeView) => void> {
   const { TraceTap } = await from<typeof TraceTapModule>('src/telemetry/spans/trace-tap.ts');
   const { Slowest } = await from<typeof SlowestModule>('src/telemetry/spans/slowest.ts');
-  const tap = new TraceTap({
+  const options = {
     keep: { errors: true, denials: true, retries: true, slow: true },
-    ring: { push: () => undefined, drop: () => undefined, isNearlyFull: false },
+    ring: undefined,
+    // Of earlier versions.
+    send: () => undefined,
     epochMs: () => Date.now() - performance.now(),
-    // Of earlier versions, which this is compared with.
-    ...{ send: () => undefined },
-  });
+  };
+  const tap = new TraceTap(options);
   const slowest = new Slowest(0.01);
   return (exchange) => tap.exchangeEnded(exchange, slowest);
 }

@@ -98,7 +98,7 @@ export async function startConsole(options: GatewayOptions = {}): Promise<TestCo
   };
 }
 
-/** What was on the page when a test failed: a step that waits in vain says only for what. */
+/** What was on the page when a test failed: a step that times out says only what it waited for. */
 async function describePage(page: Page): Promise<void> {
   const content = await page.locator('body').ariaSnapshot({ timeout: 5000 }).catch(String);
   process.stdout.write(`The page at ${page.url()} when the test failed:\n${content}\n`);
