@@ -23,6 +23,7 @@ describe('bash', () => {
     ['apps cr', ['create']],
     ['sampling ', ['show', 'start', 'stop']],
     ['debug-tokens ', ['list', 'create', 'revoke']],
+    ['secrets ', ['list', 'rekey']],
     ['context ', ['add', 'use', 'list', 'remove']],
     ['apps list --output json --serv', ['--server']],
     ['apps list --o', ['--output']],
