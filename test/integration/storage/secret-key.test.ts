@@ -128,7 +128,7 @@ describe('the secret of a JWT policy', { timeout: 120_000 }, () => {
   });
 });
 
-describe('a change of the key', { timeout: 120_000 }, () => {
+describe('a change of the key', { timeout: 240_000 }, () => {
   const keys = (...all: string[]) => ({ GATEWAY_SECRET_KEY: all.join(', ') });
   const linesOf = async (gateway: TestGateway, ...args: string[]): Promise<string> => {
     const { code, output } = await runToEnd({ HEADGATE_SERVER: gateway.base, HEADGATE_TOKEN: ADMIN_TOKEN }, [
@@ -182,13 +182,13 @@ describe('a change of the key', { timeout: 120_000 }, () => {
       old,
       'many',
       origin.port,
-      Array.from({ length: 700 }, (_, index) => ({
+      Array.from({ length: 230 }, (_, index) => ({
         path: `/p${index}`,
         policy: { auth: { auth_type: 'jwt', jwt: { secret: SECRET } } },
       })),
     );
     await old.kill();
-    for (const delayMs of [0, 2, 5, 10, 20, 40]) {
+    for (const delayMs of [0, 5, 15, 40]) {
       const gateway = await startGateway({ folder, env: keys(KEY, OTHER_KEY) });
       const cut = gateway.api('POST', '/secrets/rekey').catch(() => undefined);
       await pause(delayMs);
@@ -206,7 +206,7 @@ describe('a change of the key', { timeout: 120_000 }, () => {
         'policies current',
         'history current',
       ]);
-      expect(values[0].count).toBe(703);
+      expect(values[0].count).toBe(233);
     });
   });
 
