@@ -10,8 +10,8 @@
  * letter. The API explorer stays outside, as it reads files of its own packages; it is loaded only where it is switched
  * on. So does what Fastify would need for schemas of routes and for requests without a network: it is never loaded.
  *
- * Modules of Node.js are not imported, but asked for: for an import Node.js reads every export of the module, which
- * loads what lies behind the ones that nothing uses: 29 of 198 modules in the main thread of a gateway.
+ * Modules of Node.js are not imported, but asked for: for an import Node.js reads every export of the module, and so
+ * loads what lies behind those that nothing uses, 29 of 198 modules in the main thread of a gateway.
  *
  * Left to itself, the bundler makes a file for each set of modules that the same imports lead to, and a start would
  * read a hundred small ones. Here the modules that the same threads and commands need are one file.
