@@ -83,6 +83,16 @@ export function getOperation<S extends object, I, R extends StoredRecord>(
   };
 }
 
+/** The entity tag of a record for roles that may write it; undefined when there is no such record. */
+export async function writableTag<S extends object, I, R extends StoredRecord>(
+  resource: Resource<S, I, R>,
+  { repository }: Pick<ManagementContext, 'repository'>,
+  params: Readonly<Record<string, string>>,
+): Promise<string | undefined> {
+  const located = await repository.read((reader) => locate(resource, reader, params));
+  return isFailure(located) ? undefined : entityTag(resource.present(located.record));
+}
+
 function presentTo<S extends object, I, R extends StoredRecord>(
   actor: Actor,
   resource: Resource<S, I, R>,

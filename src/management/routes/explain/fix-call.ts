@@ -1,10 +1,9 @@
 /** The call of this API that makes the change of a fix, so that the console can offer it as a button. */
 import type { Explanation, Fix } from '../../../explain/schema.ts';
 import { StorageUnavailable } from '../../../storage/repository.ts';
-import { isFailure } from '../../api/failure.ts';
-import { API_PREFIX, JSON_TYPE, MERGE_PATCH_TYPE, type Call, type Operation } from '../../api/operation.ts';
+import { API_PREFIX, JSON_TYPE, MERGE_PATCH_TYPE } from '../../api/operation.ts';
 import type { ManagementContext } from '../../context.ts';
-import { getOperation } from '../../crud/crud-reads.ts';
+import { writableTag } from '../../crud/crud-reads.ts';
 import { apps } from '../resources/apps.ts';
 import { endpoints } from '../resources/endpoints.ts';
 import { revisions } from '../resources/revisions.ts';
@@ -16,8 +15,7 @@ type Body = NonNullable<FixCall['body']>;
 
 interface Place {
   readonly path: string;
-  readonly get: Operation;
-  readonly params: Readonly<Record<string, string>>;
+  readonly tag: () => Promise<string | undefined>;
 }
 
 /** The fix with its call; with null when no call can make the change. */
@@ -75,22 +73,22 @@ function placeOf(
   const inVersion = { app_id: app.id, version_id: version?.id ?? '' };
   switch (type) {
     case 'app':
-      return { path: ofApp, get: getOperation(apps, context), params: { app_id: id } };
+      return { path: ofApp, tag: () => writableTag(apps, context, { app_id: id }) };
     case 'token': {
       const params = { app_id: app.id, token_id: id };
-      return { path: `${ofApp}/tokens/${id}`, get: getOperation(tokens, context), params };
+      return { path: `${ofApp}/tokens/${id}`, tag: () => writableTag(tokens, context, params) };
     }
     case 'version':
-      return { path: ofVersion, get: getOperation(versions, context), params: inVersion };
+      return { path: ofVersion, tag: () => writableTag(versions, context, inVersion) };
     case 'revision': {
       const params = { ...inVersion, revision_id: id };
-      return { path: `${ofVersion}/revisions/${id}`, get: getOperation(revisions, context), params };
+      return { path: `${ofVersion}/revisions/${id}`, tag: () => writableTag(revisions, context, params) };
     }
     case 'endpoint': {
       if (revision === null) return undefined;
       const params = { ...inVersion, revision_id: revision.id, endpoint_id: id };
       const path = `${ofVersion}/revisions/${revision.id}/endpoints/${id}`;
-      return { path, get: getOperation(endpoints, context), params };
+      return { path, tag: () => writableTag(endpoints, context, params) };
     }
     case 'setting':
       return undefined;
@@ -98,10 +96,9 @@ function placeOf(
 }
 
 /** null when the record is gone, or the database unavailable. */
-async function tagOf({ get, params }: Place): Promise<string | null> {
+async function tagOf({ tag }: Place): Promise<string | null> {
   try {
-    const found = await get.handle({ params, query: {} } as unknown as Call);
-    return isFailure(found) ? null : (found.headers['ETag'] ?? null);
+    return (await tag()) ?? null;
   } catch (error) {
     if (error instanceof StorageUnavailable) return null;
     throw error;
