@@ -173,6 +173,7 @@ describe('a gateway with configuration files', () => {
       'renewCertificate',
       'testWebhook',
       'createProfile',
+      'rekeySecrets',
     ]);
     const { body: document } = await gateway.api('GET', '/openapi.json');
     const before = await gateway.must('GET', '/config');

@@ -261,7 +261,7 @@ test(
     const next = 'a'.repeat(64);
     const start = (name: string, ...keys: string[]): Promise<TestGateway> =>
       startNode({ url, folder, name, env: { ...CLUSTER, ...PATIENT, GATEWAY_SECRET_KEY: keys.join() } });
-    let [a, b] = [await start('a', SECRET_KEY), await start('b', SECRET_KEY)];
+    let [a, b] = [await start('key a', SECRET_KEY), await start('key b', SECRET_KEY)];
     let secrets = 0;
     /** Each gateway stores a secret, and both read and serve what the other one has stored. */
     const write = async (): Promise<void> => {
@@ -284,10 +284,10 @@ test(
     };
     const change = async (...keys: string[]): Promise<void> => {
       await a.stop();
-      a = await start('a', ...keys);
+      a = await start('key a', ...keys);
       await write();
       await b.stop();
-      b = await start('b', ...keys);
+      b = await start('key b', ...keys);
       await write();
     };
     try {
@@ -302,7 +302,7 @@ test(
         { cwd: folder },
       );
       expect(early.output).toMatch(
-        /"a" has a different .* first add the new key behind the present one on every/,
+        /"key a" has a different .* first add the new key behind the present one on every/,
       );
       await change(SECRET_KEY, next);
       await change(next, SECRET_KEY);

@@ -12,6 +12,8 @@ import { createService, request, requestText } from '../../support/traffic.ts';
 const COUNTERS = 12_000;
 const PIPELINED = 100;
 const LIMIT = 100_000;
+const BYTES = 3 * 1_048_576;
+const LESS_BYTES = BYTES - 262_144;
 
 const closers = closeAfterEach();
 
@@ -49,6 +51,8 @@ it.each([
   const reasons = gateway.logs().filter(({ reason }) => String(reason).startsWith('OOM'));
   expect(reasons.length > 0).toBe(isOut);
   expect(last.status).toBe(isOut ? 429 : 200);
+  // What its calls took is free after them, and a beat may just find room: it is full at all times with less memory.
+  if (isOut) await redis.command('CONFIG', 'SET', 'maxmemory', String(LESS_BYTES));
   const found = async (): Promise<string[]> =>
     ((await gateway.must('GET', '/problems')) as { code: string; detail: string }[])
       .filter(({ code }) => code.startsWith('limit_store'))
@@ -57,11 +61,12 @@ it.each([
     .poll(async () => (await found()).join('\n'), { timeout: 15_000 })
     .toMatch(
       isOut
-        ? /^limit_store_unavailable: The limit store is full, and refuses all calls; on_store_failure applies, with this node as one of 1\nlimit_store_full: \d\.\d of 3\.0 MiB are used \(noeviction\)/
+        ? /^limit_store_unavailable: The limit store is full, and refuses all calls; on_store_failure applies, with this node as one of 1\nlimit_store_full: \d\.\d of 2\.8 MiB are used \(noeviction\)/
         : /^$/,
     );
   const used = (): Promise<number> => metric(gateway, 'headgate_limit_store_memory_bytes');
   await expect.poll(used, { timeout: 15_000 }).toBeGreaterThan(1_000_000);
-  expect(await metric(gateway, 'headgate_limit_store_memory_bytes_max', { policy })).toBe(3 * 1_048_576);
+  const max = await metric(gateway, 'headgate_limit_store_memory_bytes_max', { policy });
+  expect(max).toBe(isOut ? LESS_BYTES : BYTES);
   if (!isOut) expect(Number(last.headers['x-ratelimit-remaining'])).toBe(LIMIT - asked);
 });
