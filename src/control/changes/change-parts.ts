@@ -25,6 +25,14 @@ type Item =
   /** The changes of single endpoints of one revision, which share its record. */
   | { readonly changed: readonly EndpointChange[] };
 
+/** More records take a worker more than some milliseconds. */
+const AT_ONCE_RECORDS_MAX = 100;
+
+/** Whether workers prepare the change before they apply it. */
+export function isLarge(change: ConfigChange): boolean {
+  return recordsOf(change) > AT_ONCE_RECORDS_MAX;
+}
+
 /** The number of records to compile. */
 export function recordsOf({ apps, versions, endpoints = [] }: ConfigChange): number {
   let count = apps.length + endpoints.length;

@@ -25,7 +25,7 @@ import type { KeyUsageBatch } from '../../keys/usage-counter.ts';
 import type { LiveMessage } from '../../explain/live/live-messages.ts';
 import type { ExplainSetup } from '../../explain/messages.ts';
 import type { FromWorker, ToWorker, TrafficPorts, WorkerRings, WorkerStart } from './protocol.ts';
-import { packChange, recordsOf } from '../changes/change-parts.ts';
+import { isLarge, packChange } from '../changes/change-parts.ts';
 import { inlineAsUsual, inlineMore } from './inlining.ts';
 import { RestartBackoff } from './restart-backoff.ts';
 import type { OrderedChange } from '../../proxy/downstream/tls/ordered-certificates.ts';
@@ -82,8 +82,6 @@ export interface SupervisorDeps {
 
 const APPLY_TIMEOUT_MS = 10_000;
 const APPLY_COMPLAINT = 'a proxy worker failed to apply a change';
-/** A change with more records, which take a worker some milliseconds, is prepared. */
-const AT_ONCE_RECORDS_MAX = 100;
 /** Replacements of workers that failed to prepare a change may fail, too. */
 const PREPARE_ROUNDS_MAX = 3;
 /** A worker that does not listen by then is ended. It compiles the whole configuration first. */
@@ -167,14 +165,15 @@ export class Supervisor {
   async prepare(change: ConfigChange): Promise<PreparedChange> {
     const toCompile = await inSlices(compiledDifference(change, this.#deps.state));
     const prepared = { toCompile, members: new Set<WorkerThread>() };
-    if (recordsOf(toCompile) <= AT_ONCE_RECORDS_MAX) return prepared;
+    if (!isLarge(toCompile)) return prepared;
     const parts = await inSlices(packChange(toCompile));
     // Workers that start meanwhile get the change when they have no traffic yet, or in the next round.
     for (let round = 1; round <= PREPARE_ROUNDS_MAX; round += 1) {
       const members = this.#all((each) => each.isConfigured && !prepared.members.has(each));
       if (members.length === 0) break;
       for (const member of members) prepared.members.add(member);
-      await this.#follow((id) => ({ type: 'prepare', id, parts }), APPLY_COMPLAINT, members);
+      const message = (id: number): ToWorker => ({ type: 'prepare', id, parts });
+      await Promise.all(members.map((each) => this.#obeys(each, message, APPLY_COMPLAINT, true)));
     }
     return prepared;
   }
@@ -265,34 +264,34 @@ export class Supervisor {
     );
   }
 
-  /**
-   * A worker that fails to apply a change must not serve the old state: it is replaced.
-   * @param preparing only these workers, which may take any time while their event loops run
-   */
-  async #follow(
-    message: (id: number, member: WorkerThread) => ToWorker,
-    complaint: string,
-    preparing?: readonly WorkerThread[],
-  ): Promise<void> {
-    const isExcused = preparing === undefined;
-    const follow = async (member: WorkerThread): Promise<void> => {
-      if (isExcused) member.applying += 1;
-      const timeoutMs = this.#applyTimeoutMs(member);
-      const answer = await member.ask((id) => message(id, member), timeoutMs, !isExcused);
-      if (isExcused) member.applying -= 1;
-      const error = answer?.type === 'applied' ? answer.error : 'it did not answer';
-      if (error === undefined || !this.#members.has(member.number)) return;
-      if (!member.isLost) this.#deps.log.error({ worker: member.number, error }, complaint);
-      this.#lose(member);
-      await member.terminate();
-    };
-    if (preparing !== undefined) return void (await Promise.all(preparing.map(follow)));
+  /** Resolves when each worker that serves has obeyed or is ended. */
+  async #follow(message: (id: number, member: WorkerThread) => ToWorker, complaint: string): Promise<void> {
     // Includes lost workers that still run: they may be handling a request.
     const members = [...this.#members.values()];
-    const spare = members.filter(({ isSpare }) => isSpare);
-    const serving = members.filter(({ isSpare }) => !isSpare);
-    for (const member of spare) void follow(member);
-    await Promise.all(serving.map(follow));
+    const obeys = (member: WorkerThread): Promise<void> => this.#obeys(member, message, complaint);
+    for (const member of members) if (member.isSpare) void obeys(member);
+    await Promise.all(members.filter(({ isSpare }) => !isSpare).map(obeys));
+  }
+
+  /**
+   * A worker that fails to apply a change must not serve the old state: it is replaced.
+   * @param isSliced it may take any time while its event loop runs, and is not excused for one long step
+   */
+  async #obeys(
+    member: WorkerThread,
+    message: (id: number, member: WorkerThread) => ToWorker,
+    complaint: string,
+    isSliced = false,
+  ): Promise<void> {
+    const excused = isSliced ? 0 : 1;
+    member.applying += excused;
+    const answer = await member.ask((id) => message(id, member), this.#applyTimeoutMs(member), isSliced);
+    member.applying -= excused;
+    const error = answer?.type === 'applied' ? answer.error : 'it did not answer';
+    if (error === undefined || !this.#members.has(member.number)) return;
+    if (!member.isLost) this.#deps.log.error({ worker: member.number, error }, complaint);
+    this.#lose(member);
+    await member.terminate();
   }
 
   /** A worker that starts compiles the whole configuration before the change. */

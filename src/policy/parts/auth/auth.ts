@@ -117,8 +117,7 @@ function compileUsed(
   const identify: Identify =
     jwt === undefined
       ? (credential, { nowMs }, evaluation) => shared.apiKeys.identify(credential, app, nowMs, evaluation)
-      : (credential, facts) =>
-          jwt.identify(credential, facts.nowMs, { appId: app.id, isOver: () => facts.ended });
+      : (credential, facts) => jwt.identify(credential, facts, app.id);
   const place = credentialPlace(auth);
   const challenge = challengeOf(app, place, auth);
   const missing = { kind: CREDENTIALS_MISSING, data: { challenge, canAuthenticate: true } };

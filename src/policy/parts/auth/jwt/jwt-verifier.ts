@@ -16,7 +16,7 @@ import { callerOf, checkClaims, timeRefusal, type Validity } from './jwt-claims.
 import { FairTurns, type Turn } from './fair-turns.ts';
 import type { JwtVerification } from './jwt-settings.ts';
 import { readClaims, readHeader } from './jwt-token.ts';
-import type { Caller } from '../../../stage.ts';
+import type { Caller, RequestFacts } from '../../../stage.ts';
 
 const TOKENS_MAX = 10_000;
 const TOKEN_CHARS_TOTAL_MAX = 8 * 1024 * 1024;
@@ -46,9 +46,14 @@ export interface RequestOver {
 /** The caller, why the credential is refused, or that it cannot be checked. */
 export type Identity = Caller | CredentialProblem | KeysUnavailable | RequestOver;
 
+export type JwtFacts = Pick<RequestFacts, 'nowMs' | 'ended'>;
+
 interface JwtVerifier {
-  /** @param authorization a field value: of the scheme `Bearer`, or the token alone */
-  identify(authorization: string, nowMs: number, turn: Turn): Identity | Promise<Identity>;
+  /**
+   * @param authorization a field value: of the scheme `Bearer`, or the token alone
+   * @param appId the app on whose behalf a signature is verified
+   */
+  identify(authorization: string, facts: JwtFacts, appId: string): Identity | Promise<Identity>;
 }
 
 export interface JwtVerifiers {
@@ -124,6 +129,10 @@ function sharedWhileUsed<V extends object>(map: Map<string, WeakRef<V>>, key: st
   return made;
 }
 
+function turnOf(facts: JwtFacts, appId: string): Turn {
+  return { appId, isOver: () => facts.ended };
+}
+
 class SettingsVerifier implements JwtVerifier {
   readonly #verification: JwtVerification;
   readonly #keys: KeyObject | KeySource;
@@ -142,11 +151,14 @@ class SettingsVerifier implements JwtVerifier {
     this.#turns = turns;
   }
 
-  identify(authorization: string, nowMs: number, turn: Turn): Identity | Promise<Identity> {
+  identify(authorization: string, facts: JwtFacts, appId: string): Identity | Promise<Identity> {
+    const { nowMs } = facts;
     const waiting = 'freshen' in this.#keys ? this.#keys.freshen() : undefined;
     const remembered = this.#remembered(authorization);
-    if (remembered === undefined) return this.#verify(authorization, nowMs, turn, waiting);
-    if (waiting !== undefined) return waiting.then(() => this.#identifyAgain(authorization, nowMs, turn));
+    if (remembered === undefined) return this.#verify(authorization, nowMs, turnOf(facts, appId), waiting);
+    if (waiting !== undefined) {
+      return waiting.then(() => this.#identifyAgain(authorization, nowMs, turnOf(facts, appId)));
+    }
     return timeRefusal(remembered, nowMs) ?? remembered.caller;
   }
 

@@ -6,13 +6,12 @@ import { foldedName } from '../../../../lib/folded-name.ts';
 import type { AuthPolicy } from '../schema.ts';
 import type { PolicyDependencies } from '../../../dependencies.ts';
 import { ownClaim } from '../../../caller.ts';
-import type { Turn } from './fair-turns.ts';
 import { resolveJwt } from './jwt-settings.ts';
-import type { Identity, JwtVerifiers } from './jwt-verifier.ts';
+import type { Identity, JwtFacts, JwtVerifiers } from './jwt-verifier.ts';
 import type { Caller } from '../../../stage.ts';
 
 export interface CompiledJwt {
-  readonly identify: (authorization: string, nowMs: number, turn: Turn) => Identity | Promise<Identity>;
+  readonly identify: (authorization: string, facts: JwtFacts, appId: string) => Identity | Promise<Identity>;
   /** As `foldedName` returns them; undefined if there are none. */
   readonly managedHeaders: ReadonlySet<string> | undefined;
 }
@@ -41,7 +40,7 @@ function compileOnce(
   const verifier = verifiers.verifierFor(verification);
   const names = verification.claimHeaders.map(([, header]) => foldedName(header));
   return {
-    identify: (authorization, nowMs, turn) => verifier.identify(authorization, nowMs, turn),
+    identify: (authorization, facts, appId) => verifier.identify(authorization, facts, appId),
     managedHeaders: names.length === 0 ? undefined : new Set(names),
   };
 }
