@@ -23,6 +23,8 @@ interface Setup {
   readonly origin: HoldingOrigin;
   readonly refused: OverloadReason[];
   gaveWay(): number;
+  /** Number of exchanges that have ended. */
+  ended(): number;
 }
 
 const closers = closeAfterEach();
@@ -32,16 +34,21 @@ async function start(options: Partial<ProxyOptions>, more: TestProxyOptions = {}
   closers.push(() => origin.close());
   const refused: OverloadReason[] = [];
   let gaveWay = 0;
+  let ended = 0;
   const proxy = await startProxy(oneRoute({ backendPort: origin.port }), {
     ...more,
     options,
-    observer: { overloaded: (reason) => void refused.push(reason), gaveWay: () => void gaveWay++ },
+    observer: {
+      overloaded: (reason) => void refused.push(reason),
+      gaveWay: () => void gaveWay++,
+      exchangeEnded: () => void ended++,
+    },
   });
   closers.push(async () => {
     await proxy.close();
     expect(proxy.defects).toEqual([]);
   });
-  return { proxy, origin, refused, gaveWay: () => gaveWay };
+  return { proxy, origin, refused, gaveWay: () => gaveWay, ended: () => ended };
 }
 
 async function connect({ proxy }: Setup): Promise<RawClient> {
@@ -151,6 +158,12 @@ describe('clients that read none of their answers', { timeout: 30_000 }, () => {
         client.socket.pause();
         // More than the system takes without the client reading it.
         client.write('GET /none HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(30_000));
+        // Until the gateway waits for the client: on a busy machine, the first check could come before.
+        let before: number;
+        do {
+          before = setup.ended();
+          await new Promise((done) => setTimeout(done, 500));
+        } while (before === 0 || setup.ended() > before);
       },
     ],
     [
