@@ -5,9 +5,10 @@ import { NOW_MS, TestKeys, testApp } from '../../test-fixtures.ts';
 import { createApiKeys } from './api-key.ts';
 import { KeyCache } from './key-cache.ts';
 
+/** With few places, so that few keys are many. */
 function start() {
   const keys = new TestKeys();
-  const cache = new KeyCache(keys);
+  const cache = new KeyCache(keys, 12);
   /** Number of table look-ups. */
   const lookupsOf = (tokens: readonly string[]): number => {
     const before = keys.lookups;

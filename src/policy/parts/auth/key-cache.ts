@@ -1,5 +1,5 @@
 /**
- * The API keys that a worker has resolved, by the header value that presents them. At most 4,096 are kept, and all are
+ * The API keys that a worker has resolved, by the header value that presents them. At most 32,768 are kept, and all are
  * dropped when any key changes; every other key is looked up by SHA-256 in the shared table of keys.
  *
  * A key is kept from its second use on, unless another key with the same place was used in between. So keys that are
@@ -16,8 +16,8 @@ import { tokenStart } from './bearer.ts';
 import { callerOfKey } from './key-caller.ts';
 import { RecentTable } from './recent-table.ts';
 
-/** 4,096 places. */
-const PLACE_BITS = 12;
+/** 32,768 places; some 500 bytes of the heap for each that is taken. */
+const PLACE_BITS = 15;
 /** A longer header value, with spaces before the token, is not kept. */
 const HEADER_CHARS_MAX = 256;
 
@@ -40,11 +40,13 @@ const UNKNOWN = 'key_unknown';
 
 export class KeyCache {
   readonly #directory: KeyDirectory;
-  readonly #recent = new RecentTable<ResolvedKey>(PLACE_BITS);
+  readonly #recent: RecentTable<ResolvedKey>;
   #generation: number;
 
-  constructor(directory: KeyDirectory) {
+  /** @param placeBits the binary logarithm of the number of keys that are kept at most */
+  constructor(directory: KeyDirectory, placeBits = PLACE_BITS) {
     this.#directory = directory;
+    this.#recent = new RecentTable(placeBits);
     this.#generation = directory.generation;
   }
 
