@@ -68,7 +68,7 @@ export async function prepareAcme(
     apps: () =>
       [...state.appIds()].map((id) => state.appOf(id)).filter((app): app is App => app !== undefined),
     namesInFiles: () => namesOf(watches, 'traffic'),
-    publish: (change) => supervisor.setOrdered(change),
+    publish: (change) => supervisor.updates.setOrdered(change),
     askOthers: async () => {
       const { peers, texts } = await questions.ask('look');
       return peers.filter(({ id }) => !texts.has(id)).length;

@@ -72,10 +72,12 @@ export function createSupervisor(
     version,
     settings,
     clock,
-    certificates: certificates.traffic?.pairs ?? (servesTls(settings) ? [] : undefined),
+    firstUpdates: {
+      certificates: certificates.traffic?.pairs ?? (servesTls(settings) ? [] : undefined),
+      clientCertificates: certificates.backends?.pairs ?? new Map(),
+      trusted: certificates.clients?.files ?? new Map(),
+    },
     ordered: orderedAtStart(parts),
-    clientCertificates: certificates.backends?.pairs ?? new Map(),
-    trusted: certificates.clients?.files ?? new Map(),
     limitMemory,
     ownPorts,
     viaName: settings.proxy.viaName ?? `headgate-${randomHex(VIA_BYTES)}`,
@@ -236,7 +238,7 @@ export function discoveryWatch(
 
 /** Starts looking up targets, without delaying the start. Returns a function that stops it. */
 function startDiscovery({ discovery }: Parts, supervisor: Supervisor): () => Promise<void> {
-  discovery.start((found) => supervisor.setTargets(found));
+  discovery.start((found) => supervisor.updates.setTargets(found));
   return () => discovery.stop();
 }
 
@@ -246,12 +248,12 @@ export function supervisedCertificates(
   supervisor: Supervisor,
 ): Pick<PublishCertificates, 'traffic' | 'backends' | 'clients'> {
   return {
-    traffic: (pairs) => supervisor.setCertificates(pairs),
+    traffic: (pairs) => supervisor.updates.setCertificates(pairs),
     backends: (pairs) => {
       clientCertificates.replace(pairs);
-      return supervisor.setClientCertificates(pairs);
+      return supervisor.updates.setClientCertificates(pairs);
     },
-    clients: (files) => supervisor.setTrusted(files),
+    clients: (files) => supervisor.updates.setTrusted(files),
   };
 }
 
@@ -259,7 +261,11 @@ export function supervisedCertificates(
 function startTicketKeys({ settings, log }: Parts, supervisor: Supervisor): () => Promise<void> {
   const { ticketRotationSecs } = settings.proxy;
   if (!servesTls(settings)) return async () => undefined;
-  const stop = startTicketRotation(ticketRotationSecs * 1_000, (keys) => supervisor.setTicketKeys(keys), log);
+  const stop = startTicketRotation(
+    ticketRotationSecs * 1_000,
+    (keys) => supervisor.updates.setTicketKeys(keys),
+    log,
+  );
   return async () => stop();
 }
 

@@ -24,12 +24,12 @@ import type { LimitReached } from '../events/limit-notes.ts';
 import type { KeyUsageBatch } from '../../keys/usage-counter.ts';
 import type { LiveMessage } from '../../explain/live/live-messages.ts';
 import type { ExplainSetup } from '../../explain/messages.ts';
-import type { FromWorker, ToWorker, TrafficPorts, WorkerRings, WorkerStart } from './protocol.ts';
+import type { FromWorker, ToWorker, TrafficPorts, WorkerRings } from './protocol.ts';
 import { isLarge, packChange } from '../changes/change-parts.ts';
+import { WorkerUpdates, type FirstUpdates } from '../changes/worker-updates.ts';
 import { inlineAsUsual, inlineMore } from './inlining.ts';
 import { RestartBackoff } from './restart-backoff.ts';
 import type { OrderedChange } from '../../proxy/downstream/tls/ordered-certificates.ts';
-import { newTicketKeys } from '../certificates/ticket-keys.ts';
 import { TargetColumns } from './target-columns.ts';
 import { WorkerQuestions } from './worker-questions.ts';
 import { WorkerThread } from './worker-thread.ts';
@@ -44,10 +44,7 @@ export interface SupervisorDeps {
   readonly version: string;
   readonly settings: Settings;
   readonly clock: Clock;
-  /** Certificates of the traffic listener; undefined without TLS. */
-  readonly certificates: WorkerStart['certificates'];
-  readonly clientCertificates: WorkerStart['clientCertificates'];
-  readonly trusted: WorkerStart['trusted'];
+  readonly firstUpdates: FirstUpdates;
   /** Returns everything for a worker that starts; undefined when the gateway orders no certificates. */
   readonly ordered?: (() => OrderedChange) | undefined;
   readonly limitMemory: LimitMemory;
@@ -101,16 +98,13 @@ const CLOSE_PORTS_MS_MAX = 5_000;
 
 export class Supervisor {
   readonly questions: WorkerQuestions;
+  readonly updates: WorkerUpdates;
   readonly #deps: SupervisorDeps;
   readonly #members = new Map<number, WorkerThread>();
   readonly #backoff: RestartBackoff;
   readonly #columns: TargetColumns;
   #nextNumber = 1;
   #ports: TrafficPorts;
-  #certificates: WorkerStart['certificates'];
-  #clientCertificates: WorkerStart['clientCertificates'];
-  #trusted: WorkerStart['trusted'];
-  #ticketKeys = newTicketKeys();
   #started = false;
   #stopping = false;
   #inlines = false;
@@ -122,11 +116,13 @@ export class Supervisor {
     this.#deps = deps;
     const { port, tlsPort } = deps.settings.proxy;
     this.#ports = { main: port, tls: tlsPort };
-    this.#certificates = deps.certificates;
-    this.#clientCertificates = deps.clientCertificates;
-    this.#trusted = deps.trusted;
     this.#backoff = new RestartBackoff(deps.clock);
     this.#columns = new TargetColumns(deps.state, deps.settings.workers, deps.clock);
+    this.updates = new WorkerUpdates({
+      first: deps.firstUpdates,
+      state: deps.state,
+      follow: (message, complaint) => this.#follow(message, complaint),
+    });
     this.questions = new WorkerQuestions({
       workers: (fits) => this.#all(fits),
       isThere: (workerNumber) => this.#members.has(workerNumber),
@@ -198,70 +194,6 @@ export class Supervisor {
     }, APPLY_COMPLAINT);
     // Each worker has answered or is dead: no look-up that began before the change is still running.
     state.keys.release(retiredKeys);
-  }
-
-  /**
-   * Sends the results of discovery for some revisions to every worker; resolves when each uses them for new
-   * requests.
-   * @param endedPools pools of each revision whose target is gone
-   */
-  async setTargets(found: ReadonlyMap<string, readonly string[]>): Promise<void> {
-    const targets = this.#deps.state.discoveredEntries([...found.keys()]);
-    const endedPools = [...new Set([...found.values()].flat())];
-    await this.#follow(
-      (id) => ({ type: 'targets', id, targets, endedPools }),
-      'a proxy worker failed to load discovered targets',
-    );
-  }
-
-  /**
-   * Sends certificates to every worker; resolves when each uses them for new handshakes. A worker that fails is ended,
-   * since it would continue to use replaced certificates.
-   */
-  async setCertificates(certificates: NonNullable<WorkerStart['certificates']>): Promise<void> {
-    this.#certificates = certificates;
-    await this.#follow(
-      (id) => ({ type: 'certificates', id, certificates }),
-      'a proxy worker failed to load new certificates',
-    );
-  }
-
-  /** Sends the certificates for backends to every worker, including future ones; resolves like `setCertificates`. */
-  async setClientCertificates(pairs: WorkerStart['clientCertificates']): Promise<void> {
-    this.#clientCertificates = pairs;
-    await this.#follow(
-      (id) => ({ type: 'client_certificates', id, pairs }),
-      'a proxy worker failed to load client certificates',
-    );
-  }
-
-  /**
-   * Sends the files for the verification of client certificates to every worker, including future ones; resolves
-   * like `setCertificates`.
-   */
-  async setTrusted(files: WorkerStart['trusted']): Promise<void> {
-    this.#trusted = files;
-    await this.#follow(
-      (id) => ({ type: 'trusted', id, files }),
-      'a proxy worker failed to load trusted certificates',
-    );
-  }
-
-  /** Sends changes of ordered certificates to every worker; resolves when each uses them. */
-  async setOrdered(change: OrderedChange): Promise<void> {
-    await this.#follow(
-      (id) => ({ type: 'ordered_certificates', id, change }),
-      'a proxy worker failed to load ordered certificates',
-    );
-  }
-
-  /** Sends session ticket keys to every worker, including future ones; resolves like `setCertificates`. */
-  async setTicketKeys(ticketKeys: Uint8Array): Promise<void> {
-    this.#ticketKeys = ticketKeys;
-    await this.#follow(
-      (id) => ({ type: 'ticket_keys', id, ticketKeys }),
-      'a proxy worker failed to load new session ticket keys',
-    );
   }
 
   /** Resolves when each worker that serves has obeyed or is ended. */
@@ -356,11 +288,8 @@ export class Supervisor {
         ownPorts,
         viaName,
         keyMemory: state.keys.memory,
-        certificates: this.#certificates,
-        clientCertificates: this.#clientCertificates,
-        trusted: this.#trusted,
+        ...this.updates.kept,
         ordered: this.#deps.ordered?.(),
-        ticketKeys: this.#ticketKeys,
         targetColumn: this.#columns.take(workerNumber),
         exported: this.#deps.openRings?.(workerNumber),
         isSpare,
