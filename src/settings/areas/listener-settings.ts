@@ -117,7 +117,7 @@ export const LISTENER_SETTINGS = {
     {
       default: 64,
       description:
-        'Length of the network prefix, in bits, by which IPv6 clients are counted: in limits and caps per `ip`, in the per-IP limit, in `GATEWAY_PROXY__AUTH_FAILURES_PER_MINUTE` and in `GATEWAY_PROXY__MAX_CONNECTIONS_PER_IP`. 128 counts single addresses. IPv4-mapped addresses count as IPv4.',
+        'Length of the network prefix, in bits, by which IPv6 clients are counted: in limits and caps per `ip`, in the per-IP limit, in `GATEWAY_PROXY__AUTH_FAILURES_PER_MINUTE`, in `GATEWAY_PROXY__MAX_CONNECTIONS_PER_IP`, and where tokens wait to be verified. 128 counts single addresses. IPv4-mapped addresses count as IPv4.',
     },
   ),
   GATEWAY_PROXY__VIA_NAME: text('token', {

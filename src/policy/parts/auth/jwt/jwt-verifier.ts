@@ -8,6 +8,7 @@ import { createHash, createSecretKey, type KeyObject } from 'node:crypto';
 import { compactVerify, errors, type CompactVerifyResult } from 'jose';
 import { tokenStart } from '../bearer.ts';
 import { BoundedCache } from '../bounded-cache.ts';
+import { addressSubject } from '../../../per/limit-subject.ts';
 import type { PolicyDependencies } from '../../../dependencies.ts';
 import type { CredentialProblem } from '../auth-reasons.ts';
 import { inlineKeys, RemoteKeys, type KeySource } from './jwks.ts';
@@ -46,12 +47,12 @@ export interface RequestOver {
 /** The caller, why the credential is refused, or that it cannot be checked. */
 export type Identity = Caller | CredentialProblem | KeysUnavailable | RequestOver;
 
-export type JwtFacts = Pick<RequestFacts, 'nowMs' | 'ended'>;
+export type JwtFacts = Pick<RequestFacts, 'nowMs' | 'ended' | 'clientIp'>;
 
 interface JwtVerifier {
   /**
    * @param authorization a field value: of the scheme `Bearer`, or the token alone
-   * @param appId the app on whose behalf a signature is verified
+   * @param appId the app on whose behalf a signature is verified; its clients take turns
    */
   identify(authorization: string, facts: JwtFacts, appId: string): Identity | Promise<Identity>;
 }
@@ -71,10 +72,26 @@ interface RememberedToken extends Validity {
 }
 
 type TokenCache = BoundedCache<readonly RememberedToken[]>;
+type TurnOf = (facts: JwtFacts, appId: string) => Turn;
+
+/** What all verifiers of a worker share. */
+interface Shares {
+  readonly tokens: TokenCache;
+  readonly turns: FairTurns;
+  readonly turnOf: TurnOf;
+}
 
 export function createJwtVerifiers(dependencies: PolicyDependencies): JwtVerifiers {
   const tokens: TokenCache = new BoundedCache(TOKENS_MAX, TOKEN_CHARS_TOTAL_MAX);
   const turns = new FairTurns(SIGNATURES_AT_ONCE);
+  // Clients take turns by the addresses by which limits count them.
+  const clientOf = addressSubject(dependencies.ipv6PrefixBits);
+  const turnOf: TurnOf = (facts, appId) => ({
+    appId,
+    client: () => clientOf(facts),
+    isOver: () => facts.ended,
+  });
+  const shares = { tokens, turns, turnOf };
   const sources = new Map<string, KeySource>();
   const memory = new KeySetMemory();
   const verifiers = new Map<string, WeakRef<JwtVerifier>>();
@@ -87,10 +104,10 @@ export function createJwtVerifiers(dependencies: PolicyDependencies): JwtVerifie
         if (keys === undefined || verification.algorithms.length === 0) return { identify: () => 'no_keys' };
         if (keys.kind === 'secret') {
           const secret = createSecretKey(Buffer.from(keys.secret, 'utf8'));
-          return new SettingsVerifier(verification, secret, tokens, turns);
+          return new SettingsVerifier(verification, secret, shares);
         }
         const source = keys.kind === 'jwks' ? inlineKeys(keys.keys) : sourceFor(keys.uri);
-        return new SettingsVerifier(verification, source, tokens, turns);
+        return new SettingsVerifier(verification, source, shares);
       }),
   });
 }
@@ -129,35 +146,29 @@ function sharedWhileUsed<V extends object>(map: Map<string, WeakRef<V>>, key: st
   return made;
 }
 
-function turnOf(facts: JwtFacts, appId: string): Turn {
-  return { appId, isOver: () => facts.ended };
-}
-
 class SettingsVerifier implements JwtVerifier {
   readonly #verification: JwtVerification;
   readonly #keys: KeyObject | KeySource;
   readonly #tokens: TokenCache;
   readonly #turns: FairTurns;
+  readonly #turnOf: TurnOf;
 
-  constructor(
-    verification: JwtVerification,
-    keys: KeyObject | KeySource,
-    tokens: TokenCache,
-    turns: FairTurns,
-  ) {
+  constructor(verification: JwtVerification, keys: KeyObject | KeySource, { tokens, turns, turnOf }: Shares) {
     this.#verification = verification;
     this.#keys = keys;
     this.#tokens = tokens;
     this.#turns = turns;
+    this.#turnOf = turnOf;
   }
 
   identify(authorization: string, facts: JwtFacts, appId: string): Identity | Promise<Identity> {
     const { nowMs } = facts;
     const waiting = 'freshen' in this.#keys ? this.#keys.freshen() : undefined;
     const remembered = this.#remembered(authorization);
-    if (remembered === undefined) return this.#verify(authorization, nowMs, turnOf(facts, appId), waiting);
+    if (remembered === undefined)
+      return this.#verify(authorization, nowMs, this.#turnOf(facts, appId), waiting);
     if (waiting !== undefined) {
-      return waiting.then(() => this.#identifyAgain(authorization, nowMs, turnOf(facts, appId)));
+      return waiting.then(() => this.#identifyAgain(authorization, nowMs, this.#turnOf(facts, appId)));
     }
     return timeRefusal(remembered, nowMs) ?? remembered.caller;
   }
