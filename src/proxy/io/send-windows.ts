@@ -62,6 +62,11 @@ export class SendWindows<S extends SendingStream> {
     return this.#window > 0 ? undefined : this.#openings;
   }
 
+  /** Bytes that the stream has sent and the peer has not given back to its window. */
+  unread(stream: S): number {
+    return this.#initial - stream.window;
+  }
+
   /** Counts content that is sent. */
   spend(stream: S, bytes: number): void {
     this.#window -= bytes;

@@ -314,7 +314,8 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
     const isHttp2 = !isUpgrade && pool.http2.serves(backend);
     if (isHttp2 || this.#exchange.upstreamProtocol !== undefined)
       this.#exchange.askedIn(isHttp2 ? 'HTTP/2' : undefined);
-    if (isHttp2) return this.#translated(pool.http2.stream(backend, isRepeatable));
+    if (isHttp2)
+      return this.#translated(pool.http2.stream(backend, this.#route.version.app.id, isRepeatable));
     const isPooled = !fresh && !isUpgrade;
     const pooled = isPooled
       ? isRepeatable

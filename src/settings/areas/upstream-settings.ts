@@ -55,7 +55,7 @@ export const UPSTREAM_SETTINGS = {
     {
       default: 16,
       description:
-        'Maximum number of HTTP/2 connections from each worker to one backend. When all are full, further requests wait.',
+        'Maximum number of HTTP/2 connections from each worker to one backend. When all are full, further requests wait. When the backend reads no bodies on any of them, other apps than the one that waits there get up to four more.',
     },
   ),
   GATEWAY_PROXY__MAX_UPSTREAM_QUEUE: integer(

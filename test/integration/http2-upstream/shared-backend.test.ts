@@ -2,6 +2,7 @@
 import * as http from 'node:http';
 import * as net from 'node:net';
 import { expect, it } from 'vitest';
+import type { ConfigChange } from '../../../src/model/config.ts';
 import { setTimeout as pause } from 'node:timers/promises';
 import {
   startFrameBackend,
@@ -15,6 +16,30 @@ import { oneRoute, startProxy } from '../../support/proxy.ts';
 
 const closers = closeAfterEach();
 
+/** The apps `a` and `b`, with one backend. */
+function twoApps(backendPort: number): ConfigChange {
+  const revision = { backend_protocol: 'h2' } as const;
+  const one = oneRoute({ backendPort, revision });
+  const other = oneRoute({
+    backendPort,
+    app: { id: 'app-2', slug: 'b', gateway_path: '/b' },
+    version: { id: 'ver-2' },
+    revision: { ...revision, id: 'rev-2' },
+  });
+  return { ...one, apps: [...one.apps, ...other.apps] };
+}
+
+/** As servers in Go and Rust do, it opens the window of the connection when its application reads; this one never does. */
+async function startUnreadingBackend() {
+  const server = await startFrameBackend((connection, { type, flags, stream, payload }) => {
+    if (type === FRAME.ping) connection.send(frame(FRAME.ping, ACK, 0, payload));
+    if (type === FRAME.data && (flags & END_STREAM) !== 0)
+      connection.send(headers(stream, [[':status', '200']]));
+  }, settings);
+  closers.push(() => server.close());
+  return server;
+}
+
 it('requests that hang at a backend of two apps leave streams for the other app', async () => {
   let hanging = 0;
   const server = await startHttp2Backend((stream, headers) => {
@@ -25,18 +50,9 @@ it('requests that hang at a backend of two apps leave streams for the other app'
     }
   });
   closers.push(() => server.close());
-  const revision = { backend_protocol: 'h2' } as const;
-  const one = oneRoute({ backendPort: server.port, revision });
-  const other = oneRoute({
-    backendPort: server.port,
-    app: { id: 'app-2', slug: 'b', gateway_path: '/b' },
-    version: { id: 'ver-2' },
-    revision: { ...revision, id: 'rev-2' },
+  const proxy = await startProxy(twoApps(server.port), {
+    options: { maxUpstreamHttp2Streams: 100, maxUpstreamHttp2Connections: 1, maxUpstreamQueue: 20 },
   });
-  const proxy = await startProxy(
-    { ...one, apps: [...one.apps, ...other.apps] },
-    { options: { maxUpstreamHttp2Streams: 100, maxUpstreamHttp2Connections: 1, maxUpstreamQueue: 20 } },
-  );
   closers.push(() => proxy.close());
   const agent = new http.Agent({ maxSockets: Infinity });
   closers.push(async () => agent.destroy());
@@ -58,13 +74,7 @@ it('requests that hang at a backend of two apps leave streams for the other app'
 });
 
 it('a body that a backend does not read does not keep back the bodies of other requests', async () => {
-  // As servers in Go and Rust do: the window of the connection is opened when the application reads.
-  const server = await startFrameBackend((connection, { type, flags, stream, payload }) => {
-    if (type === FRAME.ping) connection.send(frame(FRAME.ping, ACK, 0, payload));
-    if (type === FRAME.data && (flags & END_STREAM) !== 0)
-      connection.send(headers(stream, [[':status', '200']]));
-  }, settings);
-  closers.push(() => server.close());
+  const server = await startUnreadingBackend();
   const proxy = await startProxy(
     oneRoute({ backendPort: server.port, revision: { backend_protocol: 'h2' } }),
   );
@@ -83,6 +93,39 @@ it('a body that a backend does not read does not keep back the bodies of other r
   unread.abort();
   await Promise.all([first, second]);
 });
+
+it.each([1, 3])(
+  'bodies that a backend does not read, on all of %i connections, do not keep back those of another app',
+  async (connections) => {
+    const server = await startUnreadingBackend();
+    const proxy = await startProxy(twoApps(server.port), {
+      options: { maxUpstreamHttp2Connections: connections },
+    });
+    closers.push(() => proxy.close());
+    const post = (app: string, body: string, signal: AbortSignal) =>
+      fetch(`http://127.0.0.1:${proxy.port}/${app}/v1/x`, { method: 'POST', body, signal });
+    const unread = new AbortController();
+    const uploads: Promise<unknown>[] = [];
+    const upload = async () => {
+      const opened = Math.min(uploads.length / 2, connections - 1);
+      const body = 'x'.repeat(CONNECTION_WINDOW_BYTES + 1);
+      uploads.push(post('a', body, unread.signal).catch(() => undefined));
+      await until(() => bytesOf(server.connections[opened]) === CONNECTION_WINDOW_BYTES);
+      // The first of these shows that the window is shut.
+      uploads.push(post('a', 'y', unread.signal).catch(() => undefined));
+      await pause(500);
+    };
+    for (let count = 0; count < connections; count++) await upload();
+    // These cannot shut the connection of the other app either, since their own app has shut all others.
+    for (let count = 0; count < 3; count++) {
+      expect((await post('b', 'z', AbortSignal.timeout(5_000))).status).toBe(200);
+      await upload();
+    }
+    expect(server.connections).toHaveLength(connections + 1);
+    unread.abort();
+    await Promise.all(uploads);
+  },
+);
 
 it('clients that do not read do not make the backend fail for others, or open its breaker', async () => {
   // Node's server resets further streams of a connection, with ENHANCE_YOUR_CALM, when 10 MB wait on it.

@@ -17,6 +17,7 @@ import type { Deadlines, Expiring } from '../../resilience/deadlines.ts';
 import type { UpstreamFailure } from '../upstream-failure.ts';
 import { connectFailure, isCertificateRefusal, outdating, type ConnectionMeans } from '../upstream-socket.ts';
 import type { BackendStream, StreamHost } from './backend-stream.ts';
+import type { ChosenFrom } from './session-choice.ts';
 import { SessionLink, type LinkOwner } from './session-link.ts';
 import { SessionWire, type WireOwner } from './session-wire.ts';
 import { errorName } from './stream-failure.ts';
@@ -50,7 +51,7 @@ export interface SessionOptions {
   onHttp1(session: BackendSession): void;
 }
 
-export class BackendSession implements StreamHost, LinkOwner, WireOwner, Expiring {
+export class BackendSession implements ChosenFrom, StreamHost, LinkOwner, WireOwner, Expiring {
   readonly backend: CompiledBackend;
   /** Order in which the worker has opened sessions. */
   readonly number: number;
@@ -81,6 +82,9 @@ export class BackendSession implements StreamHost, LinkOwner, WireOwner, Expirin
   /** `usedUp` of the window when it was last looked at, and since when it has been the same. */
   #usedUp: number | undefined;
   #usedUpSinceMs = 0;
+  /** See `shutBy`, and when it was found. */
+  #shutBy: string | undefined;
+  #shutByAtMs = -Infinity;
 
   constructor(backend: CompiledBackend, number: number, options: SessionOptions) {
     const { deadlines, means } = options;
@@ -134,6 +138,26 @@ export class BackendSession implements StreamHost, LinkOwner, WireOwner, Expirin
     if (usedUp === undefined || usedUp !== this.#usedUp) this.#usedUpSinceMs = nowMs;
     this.#usedUp = usedUp;
     return nowMs - this.#usedUpSinceMs >= SHUT_MS;
+  }
+
+  shutBy(): string | undefined {
+    const { nowMs } = this.#options.deadlines;
+    // With many streams, not for each request.
+    if (nowMs !== this.#shutByAtMs) this.#shutBy = this.#appWithMost();
+    this.#shutByAtMs = nowMs;
+    return this.#shutBy;
+  }
+
+  #appWithMost(): string | undefined {
+    const unread = new Map<string, number>();
+    let [most, mostBytes]: [string | undefined, number] = [undefined, 0];
+    for (const stream of this.#streams) {
+      if (stream.id === 0) continue;
+      const bytes = (unread.get(stream.app) ?? 0) + this.wire.sending.unread(stream);
+      unread.set(stream.app, bytes);
+      if (bytes > mostBytes) [most, mostBytes] = [stream.app, bytes];
+    }
+    return most;
   }
 
   /** Whether the name of the backend may have another address by now. */

@@ -1,13 +1,13 @@
 /**
- * The HTTP/2 sessions of one worker, by backend. A stream goes to the oldest session with room, so that the others can
- * end; when all are full, or the backend reads no bodies on them, to a new one, up to a limit. Owns which backends of
- * `backend_protocol: auto` have chosen HTTP/1.1.
+ * The HTTP/2 sessions of one worker, by backend. session-choice.ts says which of them gets a stream. Owns which backends
+ * of `backend_protocol: auto` have chosen HTTP/1.1.
  */
 import type { CompiledBackend } from '../../../config/types.ts';
 import type { Deadlines } from '../../resilience/deadlines.ts';
 import type { ConnectionMeans } from '../upstream-socket.ts';
 import { BackendSession } from './backend-session.ts';
 import { BackendStream } from './backend-stream.ts';
+import { chooseSession } from './session-choice.ts';
 
 /** How long a backend's choice of HTTP/1.1 is remembered. */
 const HTTP1_MS = 300_000;
@@ -60,14 +60,17 @@ export class BackendSessions {
     return maxUpstreamHttp2Connections * (perSession ?? maxUpstreamHttp2Streams);
   }
 
-  /** @param isRepeatable whether the request may be sent again if its session turns out to be dead */
-  stream(backend: CompiledBackend, isRepeatable: boolean): BackendStream {
-    return new BackendStream((stream) => this.#sessionFor(backend).attach(stream), !isRepeatable);
+  /**
+   * @param app id of the app of the request
+   * @param isRepeatable whether the request may be sent again if its session turns out to be dead
+   */
+  stream(backend: CompiledBackend, app: string, isRepeatable: boolean): BackendStream {
+    return new BackendStream((stream) => this.#sessionFor(backend, app).attach(stream), app, !isRepeatable);
   }
 
   /** A stream in a separate session, which ends with it. */
   streamApart(backend: CompiledBackend): BackendStream {
-    return new BackendStream((stream) => this.#open(backend, true).attach(stream), false);
+    return new BackendStream((stream) => this.#open(backend, true).attach(stream), '', false);
   }
 
   /** Sessions to the backend accept no more streams, and end with their last one. */
@@ -85,23 +88,15 @@ export class BackendSessions {
     for (const session of this.#all) session.abort();
   }
 
-  #sessionFor(backend: CompiledBackend): BackendSession {
+  #sessionFor(backend: CompiledBackend, app: string): BackendSession {
     const { poolKey } = backend;
     for (const session of this.#byKey.get(poolKey) ?? []) if (session.isOld) session.retire();
     const sessions = this.#byKey.get(poolKey) ?? [];
-    const chosen =
-      sessions.find((session) => session.isOpen && session.hasRoom && !session.isShut()) ??
-      sessions.find((session) => session.hasRoom && !session.isShut());
+    const chosen = chooseSession(sessions, app, this.#options.maxUpstreamHttp2Connections);
     if (chosen !== undefined) return chosen;
-    if (sessions.length < this.#options.maxUpstreamHttp2Connections) {
-      const session = this.#open(backend);
-      this.#byKey.set(poolKey, [...sessions, session]);
-      return session;
-    }
-    const shut = sessions.find((session) => session.hasRoom);
-    if (shut !== undefined) return shut;
-    // The backend may allow fewer streams than before; the session then keeps the excess until there is room.
-    return sessions.reduce((least, session) => (session.streamCount < least.streamCount ? session : least));
+    const session = this.#open(backend);
+    this.#byKey.set(poolKey, [...sessions, session]);
+    return session;
   }
 
   #open(backend: CompiledBackend, isSingle = false): BackendSession {

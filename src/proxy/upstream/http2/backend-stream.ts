@@ -56,6 +56,8 @@ export class BackendStream implements Upstream, WireStream {
   connected = false;
   isUnsent = false;
   responseBegun = false;
+  /** Id of the app of the request; '' for a request of the gateway's own. */
+  readonly app: string;
   /** Whether the request must not be sent twice: a quiet session must first show that it is alive. */
   readonly needsProof: boolean;
   id = 0;
@@ -86,8 +88,9 @@ export class BackendStream implements Upstream, WireStream {
   /** Bytes that the user has not taken; undefined until the first pause. */
   #held: HeldBytes | undefined;
 
-  constructor(findHost: FindHost, needsProof: boolean) {
+  constructor(findHost: FindHost, app: string, needsProof: boolean) {
     this.#findHost = findHost;
+    this.app = app;
     this.needsProof = needsProof;
   }
 
