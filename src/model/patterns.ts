@@ -67,6 +67,11 @@ const STATUSES = '(?:[1-5]xx|(?:>=|<=|>|<)?[1-5][0-9]{2})';
 /** `2xx`, `404`, `>=500`, `<400`, or several of them with commas between. */
 export const STATUS_FILTER_PATTERN = `^${STATUSES}(?:,${STATUSES}){0,9}$`;
 
+/** How a configuration file names an endpoint. */
+export const ENDPOINT_LABEL_PATTERN = '^(GET|POST|PUT|PATCH|DELETE|\\*) /';
+/** Bounded for an API key's name in a configuration file. */
+export const KEY_NAME_PATTERN = '^[^\\u0000-\\u001f\\u007f]{1,210}$';
+
 export const PATTERN_WORDS: Readonly<Record<string, string>> = {
   [TOKEN_PATTERN]: TOKEN_WORDS,
   [ZONE_PATTERN]: 'must contain only letters, digits, ., _ and -, and begin with a letter or digit',
@@ -95,6 +100,9 @@ export const PATTERN_WORDS: Readonly<Record<string, string>> = {
   [METHOD_PATTERN]: "must be 1 to 32 letters, digits and !#$%&'*+-.^_`|~",
   [SENT_PATH_PATTERN]: 'must start with "/" and contain only visible ASCII characters',
   [VISIBLE_ASCII_PATTERN]: 'must contain only visible ASCII characters',
+  [ENDPOINT_LABEL_PATTERN]:
+    'must be GET, POST, PUT, PATCH, DELETE or *, a space, and a path such as "/items/{id}"',
+  [KEY_NAME_PATTERN]: 'must be 1 to 210 characters without control characters',
   [DATE_PATTERN]: 'must be a date such as 2030-01-31',
   [SHA256_HEX_PATTERN]: 'must be a SHA-256 as 64 lower-case hexadecimal digits',
 };

@@ -3,7 +3,7 @@
  * the value and what was expected; all errors are reported together. The environment comes in as an argument
  * (main.ts alone reads `process.env`), and the result is frozen. Files that settings name are not opened here.
  */
-import { nearest } from '../lib/nearest.ts';
+import { namesMeant } from '../lib/nearest.ts';
 import { otelSettings } from './otel/otel-nesting.ts';
 import { otelWarnings } from './otel/otel-warnings.ts';
 import { withOtelVariables, type Environment } from './otel-environment.ts';
@@ -83,9 +83,11 @@ function unknownNames(env: Environment): string[] {
   return Object.keys(env)
     .filter((name) => name.startsWith('GATEWAY_') && !known.includes(name))
     .sort()
-    .map(
-      (name) => `${name} is not a setting and is ignored; the nearest name is ${nearest(name, known).name}.`,
-    );
+    .map((name) => {
+      const meant = namesMeant(name, known);
+      const hint = meant.length === 0 ? '' : `; did you mean ${meant.join(' or ')}?`;
+      return `${name} is not a setting and is ignored${hint}`;
+    });
 }
 
 function tlsFiles(v: SettingValues): ProxySettings['tls'] {

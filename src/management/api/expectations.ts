@@ -1,7 +1,8 @@
 /**
  * Describes what a schema expects, in words that follow the name of a field: "must be an integer from 1 to 9".
- * Pure.
+ * Names what was probably meant instead of an unknown name. Pure.
  */
+import { namesMeant } from '../../lib/nearest.ts';
 import { PATTERN_WORDS } from '../../model/patterns.ts';
 import type { JsonSchema } from '../../model/json-schema.ts';
 import { counted } from '../../lib/text/counted.ts';
@@ -44,6 +45,41 @@ export function unionExpectation(union: JsonSchema): string | undefined {
   if (constants.length === 0) return undefined;
   const orNull = union.anyOf?.some((branch) => branch.type === 'null') === true ? ' or null' : '';
   return `must be one of ${constants.join(', ')}${orNull}`;
+}
+
+/**
+ * What was given, for a value of another type that looks right when it is read: `"80"` for a number, a list for an
+ * object. Empty otherwise.
+ */
+export function insteadOf({ type }: JsonSchema, value: unknown): string {
+  if (type === 'object') return Array.isArray(value) ? ', not an array' : '';
+  return typeof value === 'string' && ['integer', 'number', 'boolean', 'array'].includes(type ?? '')
+    ? ', not a string'
+    : '';
+}
+
+/** Says that a member is not allowed, and which name was probably meant or what names must be like. */
+export function unknownMember(name: string, schema: JsonSchema): string {
+  const { properties, patternProperties = {} } = schema;
+  if (properties === undefined) {
+    const [pattern, ...others] = Object.keys(patternProperties);
+    if (pattern === undefined || others.length > 0) return 'is not an allowed key';
+    return `is not an allowed key: it ${expectation({ pattern }, 'pattern')}`;
+  }
+  const near = namesMeant(name, Object.keys(properties));
+  const meant = near.length > 0 ? near : onlyInside(name, properties);
+  if (meant.length === 0) return 'is not a known field';
+  return `is not a known field; did you mean ${meant.map((each) => `"${each}"`).join(' or ')}?`;
+}
+
+/** For example `default_policy/auth` for `auth`, if no other member has a field of that name. */
+function onlyInside(name: string, properties: Readonly<Record<string, JsonSchema>>): readonly string[] {
+  const having = Object.keys(properties).filter((outer) => hasMember(properties[outer] ?? {}, name));
+  return having.length === 1 ? [`${having[0]}/${name}`] : [];
+}
+
+function hasMember({ properties = {}, anyOf = [] }: JsonSchema, name: string): boolean {
+  return Object.hasOwn(properties, name) || anyOf.some((branch) => hasMember(branch, name));
 }
 
 function constantsOf(schema: JsonSchema): string[] {

@@ -68,7 +68,7 @@ export function parseQuery(raw: Readonly<Record<string, unknown>>, schema: JsonS
       return fail('invalid_query', `The query parameter "${name}" must be given once`);
     }
     const value = mayRepeat ? ([text].flat() as string[]) : convert(known, String(text));
-    const error = validate(known, value)[0];
+    const error = validate(known, value, 'query')[0];
     if (error !== undefined) {
       const detail = known.type === 'boolean' ? 'must be true or false' : error.detail;
       return fail('invalid_query', `The query parameter "${name}" ${detail}`);

@@ -14,11 +14,12 @@ const closed = { additionalProperties: false };
 describe('validate', () => {
   it.each<[string, TSchema, unknown, string, string]>([
     ['wrong type', Type.String(), 1, '', 'must be a string'],
-    ['integer', Type.Integer({ minimum: 1 }), 'x', '', 'must be an integer of at least 1'],
+    ['integer', Type.Integer({ minimum: 1 }), '5', '', 'must be an integer of at least 1, not a string'],
     ['fraction', Type.Integer({ minimum: 1, maximum: 9 }), 1.5, '', 'must be an integer from 1 to 9'],
     ['too small', Type.Integer({ minimum: 1 }), 0, '', 'must be an integer of at least 1'],
     ['too large', Type.Integer({ maximum: 9 }), 10, '', 'must be an integer of at most 9'],
-    ['boolean', Type.Boolean(), 'true', '', 'must be a boolean'],
+    ['boolean', Type.Boolean(), 'true', '', 'must be a boolean, not a string'],
+    ['no boolean', Type.Boolean(), 1, '', 'must be a boolean'],
     ['empty text', Type.String({ minLength: 1 }), '', '', 'must not be empty'],
     ['short text', Type.String({ minLength: 3 }), 'ab', '', 'must have at least 3 characters'],
     ['long text', Type.String({ maxLength: 2 }), 'abc', '', 'must have at most 2 characters'],
@@ -33,8 +34,22 @@ describe('validate', () => {
       '',
       'must be one of "a", "b" or null',
     ],
-    ['object or null', Type.Union([Type.Object({}), Type.Null()]), [], '', 'must be an object or null'],
+    [
+      'object or null',
+      Type.Union([Type.Object({}), Type.Null()]),
+      [],
+      '',
+      'must be an object or null, not an array',
+    ],
     ['array', Type.Array(Type.String()), {}, '', 'must be an array'],
+    ['no array', Type.Array(Type.String()), 'a', '', 'must be an array, not a string'],
+    [
+      'string inside',
+      Type.Object({ 'a/b': Type.Array(Type.Integer()) }),
+      { 'a/b': [1, '2'] },
+      '/a~1b/1',
+      'must be an integer, not a string',
+    ],
     ['item', Type.Array(Type.String()), ['a', 1], '/1', 'must be a string'],
     ['few items', Type.Array(Type.String(), { minItems: 1 }), [], '', 'must have at least 1 item'],
     ['many items', Type.Array(Type.String(), { maxItems: 1 }), ['a', 'b'], '', 'must have at most 1 item'],
@@ -76,7 +91,17 @@ describe('validate', () => {
       ),
       { host: '' },
       '/host',
-      'is not a known field',
+      'is not a known field; did you mean "backend_host" or "preserve_host"?',
+    ],
+    [
+      'at another level',
+      Type.Object(
+        { policy: Type.Optional(Type.Union([Type.Object({ auth: Type.String() }), Type.Null()])) },
+        closed,
+      ),
+      { auth: '' },
+      '/auth',
+      'is not a known field; did you mean "policy/auth"?',
     ],
     ['inherited', Type.Object({}, closed), { toString: 1 }, '/toString', 'is not a known field'],
     [
@@ -84,7 +109,7 @@ describe('validate', () => {
       Type.Record(Type.String({ pattern: '^a$' }), Type.String(), closed),
       { b: '' },
       '/b',
-      'is not an allowed key',
+      'is not an allowed key: it must match ^a$',
     ],
     ['value', Type.Record(Type.String(), Type.String()), { b: 1 }, '/b', 'must be a string'],
     [
@@ -146,7 +171,7 @@ describe('validate', () => {
     const schema = Type.Union([Type.Object({ a: Type.Integer() }, closed), Type.Null(), Type.String()]);
     expect(validate(jsonSchema(schema), { a: 'x', b: 1 })).toEqual([
       { pointer: '/b', detail: 'is not a known field' },
-      { pointer: '/a', detail: 'must be an integer' },
+      { pointer: '/a', detail: 'must be an integer, not a string' },
     ]);
     expect(validate(jsonSchema(schema), 7)).toEqual([{ pointer: '', detail: 'must be an object or null' }]);
   });

@@ -9,10 +9,9 @@ import type { TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
 import type { TLocalizedValidationError } from 'typebox/error';
 import { Settings } from 'typebox/system';
-import { nearest } from '../../lib/nearest.ts';
 import type { FieldError } from '../../model/errors.ts';
 import { alternativesOf, type JsonSchema } from '../../model/json-schema.ts';
-import { expectation, unionExpectation } from './expectations.ts';
+import { expectation, insteadOf, unionExpectation, unknownMember } from './expectations.ts';
 
 /** Limit of reported errors. */
 export const FIELD_ERRORS_MAX = 50;
@@ -29,15 +28,23 @@ Settings.Set({ maxErrors: RAW_ERRORS_MAX });
 /** Schemas are created when the program starts, so their number is that of operations and query parameters. */
 const validators = new WeakMap<JsonSchema, Validator>();
 
-/** @returns one entry per wrong field in the order of the schema, at most `FIELD_ERRORS_MAX`; empty when valid */
-export function validate(schema: JsonSchema, value: unknown): FieldError[] {
+/**
+ * @param source in a query every value is text, so that its type says nothing
+ * @returns one entry per wrong field in the order of the schema, at most `FIELD_ERRORS_MAX`; empty when valid
+ */
+export function validate(
+  schema: JsonSchema,
+  value: unknown,
+  source: 'json' | 'query' = 'json',
+): FieldError[] {
   let validator = validators.get(schema);
   if (validator === undefined) validators.set(schema, (validator = Compile(schema as TSchema)));
   const missing = missingAlternatives(schema, value);
   if (validator.Check(value)) return missing;
   const byPointer = new Map<string, FieldError>();
-  for (const raw of validator.Errors(shortened(value, [schema]))) {
-    for (const error of fieldErrors(schema, raw)) {
+  const explained = shortened(value, [schema]);
+  for (const raw of validator.Errors(explained)) {
+    for (const error of fieldErrors(schema, raw, source === 'json' ? explained : undefined)) {
       if (!byPointer.has(error.pointer)) byPointer.set(error.pointer, error);
     }
     if (byPointer.size >= FIELD_ERRORS_MAX) break;
@@ -47,8 +54,11 @@ export function validate(schema: JsonSchema, value: unknown): FieldError[] {
   return [...byPointer.values()].slice(0, FIELD_ERRORS_MAX);
 }
 
-/** One TypeBox error in words; undefined when another error of the same field describes it better. */
-function fieldErrors(root: JsonSchema, raw: TLocalizedValidationError): FieldError[] {
+/**
+ * One TypeBox error in words; empty when another error of the same field describes it better.
+ * @param value the whole value, if its types say what was meant
+ */
+function fieldErrors(root: JsonSchema, raw: TLocalizedValidationError, value: unknown): FieldError[] {
   const found = locate(root, raw);
   if (found === undefined) return [];
   const { schema, union } = found;
@@ -63,13 +73,7 @@ function fieldErrors(root: JsonSchema, raw: TLocalizedValidationError): FieldErr
       }));
     case 'boolean': {
       // Additional members have the schema `false`.
-      const { properties } = schema;
-      return [
-        {
-          pointer,
-          detail: properties === undefined ? 'is not an allowed key' : unknown(pointer, properties),
-        },
-      ];
+      return [{ pointer, detail: unknownMember(lastToken(pointer), schema) }];
     }
     case 'uniqueItems':
       return raw.params.duplicateItems.map((index) => ({
@@ -81,28 +85,10 @@ function fieldErrors(root: JsonSchema, raw: TLocalizedValidationError): FieldErr
       return [];
     default: {
       const orNull = union?.anyOf?.some((branch) => branch.type === 'null') === true ? ' or null' : '';
-      return [{ pointer, detail: expectation(schema, raw.keyword) + orNull }];
+      const instead = raw.keyword === 'type' ? insteadOf(schema, valueAt(value, pointer)) : '';
+      return [{ pointer, detail: expectation(schema, raw.keyword) + orNull + instead }];
     }
   }
-}
-
-/**
- * Adds the name that was probably meant: one that differs in at most a third of its characters, or the only name
- * that contains this word.
- */
-function unknown(pointer: string, known: Readonly<Record<string, JsonSchema>>): string {
-  const name = unescape(pointer.slice(pointer.lastIndexOf('/') + 1));
-  const names = Object.keys(known);
-  const found = names.length === 0 ? undefined : nearest(name, names);
-  const isNear = found !== undefined && found.distance <= found.name.length / 3;
-  const meant = isNear ? found.name : onlyOneWith(name, names);
-  return meant === undefined ? 'is not a known field' : `is not a known field; did you mean "${meant}"?`;
-}
-
-/** For example `default_policy` for `policy`. */
-function onlyOneWith(word: string, names: readonly string[]): string | undefined {
-  const having = names.filter((name) => name.split('_').includes(word));
-  return having.length === 1 ? having[0] : undefined;
 }
 
 interface Found {
@@ -124,7 +110,7 @@ function locate(
   let schema = root;
   let union: JsonSchema | undefined;
   let schemaDepth = 1;
-  const steps = schemaPath.split('/').slice(1).map(unescape);
+  const steps = tokensOf(schemaPath);
   for (let index = 0; index < steps.length; index++) {
     const keyword = steps[index];
     if (keyword === 'additionalProperties') break;
@@ -213,6 +199,25 @@ function membersOf(schema: JsonSchema, name: string): JsonSchema[] {
 /** The pointer (RFC 6901) with one more reference token. */
 function at(pointer: string, name: string): string {
   return `${pointer}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+}
+
+/** The value there; undefined when there is none. */
+function valueAt(value: unknown, pointer: string): unknown {
+  return tokensOf(pointer).reduce<unknown>(
+    (inside, token) =>
+      typeof inside === 'object' && inside !== null && Object.hasOwn(inside, token)
+        ? (inside as Readonly<Record<string, unknown>>)[token]
+        : undefined,
+    value,
+  );
+}
+
+function lastToken(pointer: string): string {
+  return tokensOf(pointer).at(-1) ?? '';
+}
+
+function tokensOf(pointer: string): string[] {
+  return pointer.split('/').slice(1).map(unescape);
 }
 
 function unescape(token: string): string {

@@ -328,7 +328,12 @@ describe('a declared configuration', () => {
     const badLabel = {
       versions: { v1: { revisions: { r1: { backend_host: 'x', endpoints: { 'FETCH /a': {} } } } } },
     };
-    expect(await errors(badLabel)).toMatchObject([{ detail: 'is not an allowed key' }]);
+    expect(await errors(badLabel)).toMatchObject([
+      {
+        detail:
+          'is not an allowed key: it must be GET, POST, PUT, PATCH, DELETE or *, a space, and a path such as "/items/{id}"',
+      },
+    ]);
     expect(await dump()).toEqual({ apps: {} });
   });
 

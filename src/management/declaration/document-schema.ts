@@ -2,16 +2,20 @@
  * The schema of a declared configuration, built from the schemas of the resources, for the API, for `headgate config
  * validate` and for editors. Labels are member names, so they are not among the fields.
  */
-import { LABEL_PATTERN, SLUG_PATTERN } from '../../model/patterns.ts';
+import {
+  ENDPOINT_LABEL_PATTERN,
+  KEY_NAME_PATTERN,
+  LABEL_PATTERN,
+  SLUG_PATTERN,
+} from '../../model/patterns.ts';
 import type { JsonSchema } from '../../model/json-schema.ts';
 import { alternativesOf, requireOneOf } from '../../model/json-schema.ts';
 import { LEVELS, type LevelName } from './levels.ts';
 
-const ENDPOINT_PATTERN = '^(GET|POST|PUT|PATCH|DELETE|\\*) /';
-const KEY_NAME_PATTERN = '^[^\\u0000-\\u001f\\u007f]{1,210}$';
-
 const endpoint = itemSchema('endpoint', {});
-const revision = itemSchema('revision', { endpoints: collection('endpoint', ENDPOINT_PATTERN, endpoint) });
+const revision = itemSchema('revision', {
+  endpoints: collection('endpoint', ENDPOINT_LABEL_PATTERN, endpoint),
+});
 const version = itemSchema('version', { revisions: collection('revision', LABEL_PATTERN, revision) });
 const app = itemSchema('app', {
   versions: collection('version', LABEL_PATTERN, version),

@@ -175,9 +175,9 @@ describe('design 3: unknown names and empty values', SLOW, () => {
         .split('\n')
         .filter((line) => line.startsWith('headgate: '));
       expect(warnings).toHaveLength(3);
-      expect(warnings.join('\n')).toMatch(/GATEWAY_PROXY_PORT .*nearest name is GATEWAY_PROXY__PORT/);
+      expect(warnings.join('\n')).toMatch(/GATEWAY_PROXY_PORT .*did you mean GATEWAY_PROXY__PORT\?/);
       expect(warnings.join('\n')).toMatch(
-        /GATEWAY_RATE_LIMIT_REQUEST .*nearest name is GATEWAY_RATE_LIMIT_REQUESTS/,
+        /GATEWAY_RATE_LIMIT_REQUEST .*did you mean GATEWAY_RATE_LIMIT_REQUESTS\?/,
       );
       expect(warnings.join('\n')).toMatch(/GATEWAY_SERVICE_HOST is not a setting/);
       expectData(await callPlain(gateway, {}, 'GET', '/health'));
