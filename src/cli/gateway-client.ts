@@ -70,10 +70,17 @@ export interface RemoteFieldError {
 export class RefusedCall extends CliError {
   readonly status: number;
   readonly errors: readonly RemoteFieldError[];
-  constructor(status: number, message: string, errors: readonly RemoteFieldError[]) {
+  /** Of src/model/errors.ts; undefined if the answer has none. */
+  readonly code: string | undefined;
+  constructor(
+    status: number,
+    message: string,
+    { errors = [], code }: { readonly errors?: readonly RemoteFieldError[]; readonly code?: string } = {},
+  ) {
     super(message);
     this.status = status;
     this.errors = errors;
+    this.code = code;
   }
 }
 
@@ -194,10 +201,15 @@ function refusalOf(server: string, response: IncomingMessage, text: string, call
   const { statusCode: status = 0 } = response;
   const value = parse(text);
   const detail = value?.['detail'];
-  const errors = Array.isArray(value?.['errors']) ? (value['errors'] as RemoteFieldError[]) : [];
-  if (typeof detail === 'string') return new RefusedCall(status, printable(detail), errors);
-  if (value === undefined) return new RefusedCall(status, notGateway(server, response), errors);
-  return new RefusedCall(status, `${call} was answered with ${status}`, errors);
+  if (value === undefined) return new RefusedCall(status, notGateway(server, response));
+  const errors = Array.isArray(value['errors']) ? (value['errors'] as RemoteFieldError[]) : [];
+  const code = typeof value['code'] === 'string' ? value['code'] : '';
+  if (code === 'no_route') {
+    const message = `${server} is a port for client traffic; expected the address of the management API in --server`;
+    return new RefusedCall(status, message, { code });
+  }
+  const message = typeof detail === 'string' ? printable(detail) : `${call} was answered with ${status}`;
+  return new RefusedCall(status, message, { errors, code });
 }
 
 function parsed(server: string, response: IncomingMessage, text: string): Readonly<Record<string, unknown>> {

@@ -46,9 +46,24 @@ describe('the command line', () => {
       expect(errors).toContain(
         `unknown command "${unknown}"; expected one of start, migrate, copy, doctor, config, import, apps, versions, revisions, endpoints, traffic, keys, admin-tokens, sessions, webhooks, sampling, debug-tokens, certificates, secrets, nodes, state, settings, tree, search, audit, shadow, transaction, explain, live, events, try, profile, health, metrics, stats, problems, context, completion`,
       );
-      for (const line of [/^ {2}start /m, /^ {2}migrate /m, /^ {2}copy /m]) expect(errors).toMatch(line);
+      expect(errors.split('\n').at(-2)).toBe(
+        'Add --help to see the commands, arguments, options and examples.',
+      );
     },
   );
+
+  it.each<[string[], string]>([
+    [['app', 'list'], 'error: unknown command "app"; did you mean "apps"?'],
+    [
+      ['--server', 'http://127.0.0.1:9090', 'apps', 'list'],
+      'error: the option "--server" stands before the command; expected it behind, as in "headgate apps … --server"',
+    ],
+    [['start', '--prot', '8081'], 'error: unknown option "--prot"'],
+  ])('%j is answered in two lines, and starts nothing', async (args, line) => {
+    const { started, exitCode, errors } = await run(...args);
+    expect([started, exitCode]).toEqual([[], 1]);
+    expect(errors).toBe(`${line}\nAdd --help to see the commands, arguments, options and examples.\n`);
+  });
 
   it('has the same commands and options, whichever of them it is made for', () => {
     const named = (parent: Command, name: string): Command => {

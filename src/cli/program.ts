@@ -27,6 +27,7 @@ import { addImportCommands } from './import/import-commands.ts';
 import type { CliIo } from './io.ts';
 import { addEventsCommand } from './events/events-command.ts';
 import { addLiveCommand } from './live/live-command.ts';
+import { namesMeant } from '../lib/nearest.ts';
 
 export interface StartFlags {
   /** Take over from the gateway that runs on the same database folder. */
@@ -51,6 +52,22 @@ export interface Commands {
 /** These look at all commands. */
 const ABOUT_OTHERS = /^(?:help|completion|-.*)$/;
 
+/** @param args what `start` got beside its own options; not empty */
+function wrongStart(args: readonly string[], commands: readonly string[]): string {
+  const [first = ''] = args;
+  if (first.startsWith('-')) {
+    const command = args.find((arg) => commands.includes(arg));
+    if (command === undefined) return `unknown option "${first}"`;
+    return `the option "${first}" stands before the command; expected it behind, as in "headgate ${command} … ${first}"`;
+  }
+  const [meant] = namesMeant(first, commands);
+  return `unknown command "${first}"; ${meant === undefined ? `expected one of ${commands.join(', ')}` : `did you mean "${meant}"?`}`;
+}
+
+function namesOf(program: Command): string[] {
+  return program.commands.map((command) => command.name());
+}
+
 /** @param asked the first argument: groups that it does not name stay empty, as making them all takes time */
 export function createProgram(version: string, commands: Commands, io: CliIo, asked = 'help'): Command {
   const program = new Command('headgate')
@@ -58,7 +75,8 @@ export function createProgram(version: string, commands: Commands, io: CliIo, as
       'An API gateway. All settings come from GATEWAY_* variables; see docs/reference/settings.md.',
     )
     .version(version)
-    .showHelpAfterError();
+    // The whole help would push the error out of a window.
+    .showHelpAfterError('Add --help to see the commands, arguments, options and examples.');
   const start = program
     .command('start', { isDefault: true })
     .description('run the gateway until SIGTERM or SIGINT')
@@ -66,13 +84,14 @@ export function createProgram(version: string, commands: Commands, io: CliIo, as
       '--take-over',
       'take the place of the gateway that runs on the same database, without a refused connection',
     )
-    // This is the default command, and gets all words that are not a command.
+    // This is the default command, and gets all words and options that stand before a command.
     .allowExcessArguments()
-    .action((flags: StartFlags, { args: [excess] }: Command) => {
-      if (excess === undefined) return commands.start(flags);
-      const names = program.commands.map((command) => command.name()).join(', ');
-      return program.error(`error: unknown command "${excess}"; expected one of ${names}`);
-    });
+    .allowUnknownOption()
+    .action((flags: StartFlags, { args }: Command) =>
+      args.length === 0
+        ? commands.start(flags)
+        : program.error(`error: ${wrongStart(args, namesOf(program))}`),
+    );
   addExamples(
     start,
     'headgate start',

@@ -217,6 +217,26 @@ describe('the server', () => {
     expect((await ask('--server', `${url}/gateways/one/`)).out).toBe('path: /gateways/one/api/v1/config\n');
   });
 
+  it('may be given as the address of the API', async () => {
+    const url = await web((request, response) => {
+      response.setHeader('content-type', 'application/json');
+      response.end(JSON.stringify({ data: { config: { path: request.url } } }));
+    });
+    for (const suffix of ['/api/v1', '/api/v1/'])
+      expect((await ask('--server', url + suffix)).out).toBe('path: /api/v1/config\n');
+    expect((await ask('--server', `${url}/of/api/v1`)).out).toBe('path: /of/api/v1/config\n');
+  });
+
+  it('is not the port for client traffic', async () => {
+    const url = await web((_request, response) => {
+      response.writeHead(404, { 'content-type': 'application/problem+json' });
+      response.end(JSON.stringify({ code: 'no_route', detail: 'No gateway_path for this host is a prefix' }));
+    });
+    expect((await ask('--server', url)).err).toBe(
+      `${url} is a port for client traffic; expected the address of the management API in --server`,
+    );
+  });
+
   it('is reported in one line when it cannot be reached', async () => {
     const gone = createTcpServer();
     const port = await listening(gone);

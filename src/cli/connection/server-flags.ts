@@ -18,7 +18,7 @@ export interface ServerFlags {
 }
 
 export interface Connection {
-  /** Without a trailing slash. */
+  /** Without a trailing slash, and without `/api/v1`. */
   readonly server: string;
   readonly token: string | undefined;
   /** PEM text. */
@@ -127,7 +127,10 @@ function socketServer(text: string, source: string): string {
   return UNIX_PREFIX + path;
 }
 
-/** @returns the URL without a trailing slash, and whether its host is this machine */
+/**
+ * The address of a gateway; the address of its API, which the docs use with curl, stands for the same.
+ * @returns the URL without a trailing slash and without `/api/v1`, and whether its host is this machine
+ */
 export function parseServer(
   text: string,
   source: string,
@@ -155,7 +158,7 @@ export function parseServer(
     hostname.endsWith('.localhost') ||
     hostname === '[::1]' ||
     hostname.startsWith('127.');
-  return { server: (url.origin + url.pathname).replace(/\/+$/, ''), loopback };
+  return { server: (url.origin + url.pathname).replace(/(?:\/api\/v1)?\/*$/, ''), loopback };
 }
 
 /** The text without everything before an @, which may contain a password. */

@@ -99,13 +99,17 @@ async function run(
       return show(spec, answer, given, flags, io);
     });
   } catch (error) {
-    throw withAllErrors(error);
+    throw withAllErrors(error, spec);
   }
 }
 
-/** A refusal names its first field; this adds the other fields, one per line. */
-function withAllErrors(error: unknown): unknown {
-  if (!(error instanceof RefusedCall) || error.errors.length < 2) return error;
+/** A refusal names its first field; this adds the other fields, one per line, and the option that would help. */
+function withAllErrors(error: unknown, { options }: EverydayCommand): unknown {
+  if (!(error instanceof RefusedCall)) return error;
+  const cascade = options?.find(({ query }) => query === 'cascade');
+  if (error.code === 'has_children' && cascade !== undefined)
+    return new CliError(`${error.message} (here the option ${cascade.flags})`);
+  if (error.errors.length < 2) return error;
   const more = error.errors.slice(1).map(({ pointer, detail }) => `\n  ${printable(`${pointer} ${detail}`)}`);
   return new CliError(error.message + more.join(''));
 }

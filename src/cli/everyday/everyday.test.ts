@@ -111,7 +111,7 @@ describe('records', () => {
   it('with records below them are deleted with --cascade only', async () => {
     await shop();
     const { code, err } = await run('apps delete shop');
-    expect([code, err]).toEqual([1, expect.stringContaining('cascade')]);
+    expect([code, err]).toEqual([1, expect.stringContaining('(here the option --cascade)')]);
     expect(await ok('apps delete shop --cascade')).toBe('Deleted: shop.\n');
     expect(await ok('apps list')).toBe('None.\n');
   });
@@ -180,6 +180,9 @@ describe('traffic', () => {
     expect(await json('traffic show shop v1')).toEqual({ canary: 10 });
     const { code, err } = await run('revisions deactivate shop v1 canary');
     expect([code, err]).toEqual([0, expect.stringMatching(/^warning: .*\(no_current_revision\)\n$/)]);
+    expect((await run('traffic set shop v1 stable')).err).toContain(
+      '"stable" is not name=value, such as stable=90',
+    );
     expect((await run('traffic set shop v1 other=1')).err).toContain('/other is not a revision of shop/v1');
     expect(await ok('revisions health shop v1 stable')).toContain('ECONNREFUSED');
   });

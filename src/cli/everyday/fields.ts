@@ -25,7 +25,7 @@ export function fieldsOf(assignments: readonly string[], schema: JsonSchema, rea
   for (const assignment of assignments) {
     const equals = assignment.indexOf('=');
     if (equals < 1) {
-      throw new CliError(`"${printable(assignment)}" is not field=value, such as description="An app"`);
+      throw new CliError(`"${printable(assignment)}" is not ${assignmentForm(schema)}`);
     }
     const path = assignment.slice(0, equals).split('.');
     if (path.some((name) => name === '' || REFUSED.has(name))) {
@@ -36,6 +36,12 @@ export function fieldsOf(assignments: readonly string[], schema: JsonSchema, rea
     assign(fields, withPolicyName(path, schema), given, schema);
   }
   return fields;
+}
+
+function assignmentForm({ properties }: JsonSchema): string {
+  return properties === undefined
+    ? 'name=value, such as stable=90'
+    : 'field=value, such as description="An app"';
 }
 
 function withPolicyName(path: readonly string[], schema: JsonSchema): readonly string[] {
