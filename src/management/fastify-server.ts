@@ -145,11 +145,18 @@ export function addErrorPages(
     if (page !== undefined) return page;
     const path = request.url.split('?', 1)[0] ?? '';
     const allow = methodsOf(path).join(', ');
-    if (allow === '') return sendFailure(request, reply, fail('not_found', `There is nothing at "${path}"`));
+    if (allow === '') return sendFailure(request, reply, fail('not_found', nothingAt(path)));
     const detail = `${request.method} is not available here, only ${allow}`;
     return sendFailure(request, reply, {
       ...fail('management_method_not_allowed', detail),
       headers: { Allow: allow },
     });
   });
+}
+
+function nothingAt(path: string): string {
+  const hint = path.startsWith('/api/v1/')
+    ? '/api/v1/openapi.json lists all calls'
+    : 'the calls of the management API begin with "/api/v1/"';
+  return `There is nothing at "${path}"; ${hint}`;
 }

@@ -1,8 +1,10 @@
 /** What holds for every operation: access, errors, media types, sizes, methods, headers. */
+import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import { once } from 'node:events';
 import pino from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { API_KEY_PREFIX, createToken } from '../model/token.ts';
 import {
   sampleHealth,
   ADMIN_TOKEN,
@@ -73,6 +75,23 @@ describe('paths and methods', () => {
       },
     );
     expect([reply.status, ((await reply.json()) as { code: string }).code]).toEqual([404, 'not_found']);
+  });
+
+  it.each([
+    ['/api/v1/app', '/api/v1/openapi.json lists all calls'],
+    ['/demo/v1/items', 'the calls of the management API begin with "/api/v1/"'],
+  ])('404 for %s says where the calls are', async (path, hint) => {
+    const reply = await fetch(api.url + path, { headers: { authorization: `Bearer ${ADMIN_TOKEN}` } });
+    expect(await reply.json()).toMatchObject({ detail: `There is nothing at "${path}"; ${hint}` });
+  });
+
+  it('says of an API key that it is no admin token', async () => {
+    const key = createToken(API_KEY_PREFIX, randomBytes(32));
+    const reply = await fetch(`${api.url}/api/v1/apps`, { headers: { authorization: `Bearer ${key}` } });
+    expect([reply.status, await reply.json()]).toMatchObject([
+      401,
+      { detail: 'The admin token is not valid: it is an API key; admin tokens begin with "hga_"' },
+    ]);
   });
 
   it.each([

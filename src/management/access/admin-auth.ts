@@ -12,7 +12,13 @@ import { withBudget } from '../../lib/deadline-budget.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { timestamp } from '../../lib/clock.ts';
 import type { AdminRole, StoredAdminToken } from '../../model/resources.ts';
-import { ADMIN_TOKEN_PREFIX, hasValidChecksum, tokenDisplayPrefix, tokenHash } from '../../model/token.ts';
+import {
+  ADMIN_TOKEN_PREFIX,
+  API_KEY_PREFIX,
+  hasValidChecksum,
+  tokenDisplayPrefix,
+  tokenHash,
+} from '../../model/token.ts';
 import type { Repository } from '../../storage/repository.ts';
 import { fail, isFailure, type Failure } from '../api/failure.ts';
 import type { LoginGuard } from './login-guard.ts';
@@ -96,6 +102,8 @@ export function createAdminAuth(dependencies: AdminAuthDependencies): CheckToken
   }
 
   async function storedToken(token: string): Promise<TokenActor | Failure> {
+    if (token.startsWith(API_KEY_PREFIX))
+      return badToken(`is not valid: it is an API key; admin tokens begin with "${ADMIN_TOKEN_PREFIX}"`);
     if (!token.startsWith(ADMIN_TOKEN_PREFIX) || !hasValidChecksum(token)) return badToken('is not valid');
     const { record, isRemembered } = await remembered.lookUp(tokenHash(token));
     if (record === undefined) return badToken('is not valid');
