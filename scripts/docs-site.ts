@@ -10,7 +10,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { checkBuiltPages } from './site/built-pages.ts';
-import { sitePages, siteSidebar } from './site/content.ts';
+import { OTHER_PATHS, sitePages, siteSidebar } from './site/content.ts';
 
 const root = join(import.meta.dirname, '..');
 const site = join(root, 'docs/site');
@@ -31,7 +31,10 @@ function isInstalled(): boolean {
 }
 
 function prepareContent(): void {
-  const paths = globSync('docs/**/*.md', { cwd: root, exclude: ['docs/site/**'] }).sort();
+  const paths = [
+    ...OTHER_PATHS,
+    ...globSync('docs/**/*.md', { cwd: root, exclude: ['docs/site/**'] }).sort(),
+  ];
   const pages = new Map(paths.map((path) => [path, readFileSync(join(root, path), 'utf8')]));
   rmSync(content, { recursive: true, force: true });
   for (const { path, text } of sitePages(pages)) {

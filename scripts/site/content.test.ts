@@ -6,13 +6,18 @@ const PAGES = new Map([
     'docs/README.md',
     '# Headgate\n\n[Settings](reference/settings.md#proxy), [source](../src/main.ts), [web](https://example.com)\n',
   ],
+  [
+    'README.md',
+    '# Headgate\n\n[All](docs/README.md#how-to), [s](docs/reference/settings.md), [free](LICENSE)\n',
+  ],
+  ['CONTRIBUTING.md', '# Contributing\n'],
   ['docs/reference/README.md', '# Reference\n\n[s](settings.md)\n'],
   [
     'docs/reference/settings.md',
     '<!-- Generated. -->\n# Settings of `headgate`\n\n[up](README.md) [all](./)\n\n```sh\n# [a](b.md)\n```\n\n| Name | Type | Default | Meaning |\n| --- | --- | --- | --- |\n| `A` | integer | `4` | It \\| counts |\n| `B` | text |  | Else |\n\nEnd\n',
   ],
   ['docs/explanation/decisions/egress.md', '# Egress\n'],
-  ['docs/explanation/architecture.md', '# Architecture\n'],
+  ['docs/explanation/architecture.md', '# Architecture\n\n[start](../../README.md#start)\n'],
 ]);
 
 const textOf = (path: string): string => sitePages(PAGES).find((page) => page.path === path)?.text ?? '';
@@ -39,6 +44,11 @@ describe('a page of the site', () => {
     );
   });
 
+  it('may lie outside of docs/', () => {
+    expect(textOf('start.md')).toContain('[All](/#how-to), [s](/reference/settings/), free (`LICENSE`)');
+    expect(textOf('explanation/architecture.md')).toContain('[start](/start/#start)');
+  });
+
   it('must have a heading', () => {
     expect(() => sitePages(new Map([['docs/x.md', 'text\n']]))).toThrow(/docs\/x\.md .* no heading/);
   });
@@ -47,6 +57,7 @@ describe('a page of the site', () => {
 describe('the sidebar', () => {
   it('has the folders of docs/ as groups, the page of a folder first, then pages by title, then folders', () => {
     expect(siteSidebar(PAGES)).toEqual([
+      { label: 'Start', link: '/start/' },
       {
         label: 'Reference',
         items: [
@@ -63,6 +74,30 @@ describe('the sidebar', () => {
             collapsed: true,
             items: [{ label: 'Egress', link: '/explanation/decisions/egress/' }],
           },
+        ],
+      },
+    ]);
+  });
+});
+
+describe('pages that the table of contents lists', () => {
+  it('have its order and its groups in the sidebar; the others follow', () => {
+    const contents =
+      '# D\n\n## How to\n\n**Run**\n\n- [Z](how-to/z.md#x): as [A](how-to/a.md)\n\n**Watch**\n\n- [B](how-to/b.md)\n\n## More\n\n- [C](how-to/c.md)\n';
+    const names = ['a', 'b', 'c', 'd', 'z'];
+    const pages = new Map([
+      ['docs/README.md', contents],
+      ...names.map((name): [string, string] => [`docs/how-to/${name}.md`, `# ${name.toUpperCase()}\n`]),
+    ]);
+    const entry = (name: string): object => ({ label: name.toUpperCase(), link: `/how-to/${name}/` });
+    expect(siteSidebar(pages)).toEqual([
+      {
+        label: 'How-to',
+        items: [
+          { label: 'Run', collapsed: true, items: [entry('z'), entry('a')] },
+          { label: 'Watch', collapsed: true, items: [entry('b')] },
+          entry('c'),
+          entry('d'),
         ],
       },
     ]);

@@ -20,8 +20,17 @@ const PARTS: readonly (readonly [folder: string, label: string])[] = [
   ['how-to', 'How-to'],
   ['reference', 'Reference'],
   ['explanation', 'Explanation'],
-  ['internal', 'Internal'],
+  ['internal', 'For contributors'],
 ];
+const CONTENTS = 'docs/README.md';
+/** Pages outside of docs/ with their place on the site. */
+const OTHER_PAGES: ReadonlyMap<string, string> = new Map([
+  ['README.md', 'start.md'],
+  ['CONTRIBUTING.md', 'contributing.md'],
+]);
+/** Pages outside of docs/ that a reader of the site looks for. */
+export const OTHER_PATHS: readonly string[] = [...OTHER_PAGES.keys()];
+
 /** Parts that readers rarely want. */
 const COLLAPSED: ReadonlySet<string> = new Set(['internal']);
 
@@ -38,7 +47,7 @@ export function sitePages(pages: ReadonlyMap<string, string>): SitePage[] {
     const { title, body } = splitTitle(path, text);
     const frontmatter = [
       `title: ${JSON.stringify(title)}`,
-      ...(path === 'docs/README.md' ? ['tableOfContents: false'] : []),
+      ...(path === CONTENTS ? ['tableOfContents: false'] : []),
     ];
     return {
       path: contentPath(path),
@@ -47,15 +56,42 @@ export function sitePages(pages: ReadonlyMap<string, string>): SitePage[] {
   });
 }
 
-/** Folders become groups; the page of a folder (README.md) is its first entry, then pages by title, then folders. */
+/**
+ * Folders become groups; the page of a folder (README.md) is its first entry. Pages that docs/README.md lists have its
+ * order and its groups; the others follow by title, then folders.
+ */
 export function siteSidebar(pages: ReadonlyMap<string, string>): SidebarEntry[] {
-  return PARTS.filter(([folder]) => [...pages.keys()].some((path) => path.startsWith(`docs/${folder}/`))).map(
-    ([folder, label]) => ({
-      label,
-      ...(COLLAPSED.has(folder) && { collapsed: true }),
-      items: entriesOf(`docs/${folder}/`, pages),
-    }),
-  );
+  const listed = listedPages(pages);
+  const parts = PARTS.filter(([folder]) =>
+    [...pages.keys()].some((path) => path.startsWith(`docs/${folder}/`)),
+  ).map(([folder, label]) => ({
+    label,
+    ...(COLLAPSED.has(folder) && { collapsed: true }),
+    items: [
+      ...(folder === 'internal' ? otherEntry('CONTRIBUTING.md', 'Contributing', pages) : []),
+      ...entriesOf(`docs/${folder}/`, pages, listed),
+    ],
+  }));
+  return [...otherEntry('README.md', 'Start', pages), ...parts];
+}
+
+function otherEntry(path: string, label: string, pages: ReadonlyMap<string, string>): SidebarEntry[] {
+  return pages.has(path) ? [{ label, link: siteAddress(path) }] : [];
+}
+
+/** The pages in the order of the table of contents, each with the group it is listed in. */
+function listedPages(pages: ReadonlyMap<string, string>): ReadonlyMap<string, string | undefined> {
+  const listed = new Map<string, string | undefined>();
+  let group: string | undefined;
+  for (const line of (pages.get(CONTENTS) ?? '').split('\n')) {
+    if (line.startsWith('## ')) group = undefined;
+    group = /^\*\*(.+)\*\*$/.exec(line)?.[1] ?? group;
+    for (const [, , target = ''] of line.startsWith('- ') ? line.matchAll(LINK) : []) {
+      const path = posix.join('docs', target.split('#', 1)[0] ?? '');
+      if (!listed.has(path)) listed.set(path, group);
+    }
+  }
+  return listed;
 }
 
 /** The address of a page on the site: `/reference/settings/`. */
@@ -67,7 +103,7 @@ export function siteAddress(path: string): string {
 }
 
 function contentPath(path: string): string {
-  return path.replace(/^docs\//, '').replace(/README\.md$/, 'index.md');
+  return OTHER_PAGES.get(path) ?? path.replace(/^docs\//, '').replace(/README\.md$/, 'index.md');
 }
 
 function splitTitle(path: string, text: string): { readonly title: string; readonly body: string } {
@@ -139,22 +175,32 @@ function siteLink(
   return label.includes(posix.basename(path)) ? label : `${label} (\`${path}\`)`;
 }
 
-function entriesOf(folder: string, pages: ReadonlyMap<string, string>): SidebarEntry[] {
+function entriesOf(
+  folder: string,
+  pages: ReadonlyMap<string, string>,
+  listed: ReadonlyMap<string, string | undefined>,
+): SidebarEntry[] {
   const inside = [...pages].filter(([path]) => path.startsWith(folder));
+  const places = new Map([...listed.keys()].map((path, index) => [path, index]));
+  const place = (path: string): number =>
+    path.endsWith('/README.md') ? -1 : (places.get(path) ?? places.size);
   const own = inside
     .filter(([path]) => !path.slice(folder.length).includes('/'))
     .map(([path, text]) => ({
+      path,
       label: path.endsWith('/README.md') ? 'Overview' : splitTitle(path, text).title,
-      link: siteAddress(path),
     }))
-    .sort((a, b) => order(a) - order(b) || (a.label < b.label ? -1 : 1));
+    .sort((a, b) => place(a.path) - place(b.path) || (a.label < b.label ? -1 : 1));
+  const grouped = Map.groupBy(own, ({ path }) => listed.get(path));
+  const entries = [...grouped].flatMap(([group, members]): SidebarEntry[] => {
+    const items = members.map(({ path, label }) => ({ label, link: siteAddress(path) }));
+    return group === undefined ? items : [{ label: group, collapsed: true, items }];
+  });
   const folders = new Set(inside.flatMap(([path]) => /^[^/]+(?=\/)/.exec(path.slice(folder.length)) ?? []));
   const groups = [...folders].sort().map((name) => ({
     label: name.charAt(0).toUpperCase() + name.slice(1),
     collapsed: true,
-    items: entriesOf(`${folder}${name}/`, pages),
+    items: entriesOf(`${folder}${name}/`, pages, listed),
   }));
-  return [...own, ...groups];
+  return [...entries, ...groups];
 }
-
-const order = ({ label }: { readonly label: string }): number => (label === 'Overview' ? 0 : 1);
