@@ -20,7 +20,9 @@ function decode(decoder: ChunkedDecoder, pieces: readonly Buffer[]): Decoded {
   decoder.reset();
   let data = '';
   let used = 0;
-  for (const piece of pieces) {
+  for (const given of pieces) {
+    // The decoder moves small pieces of data together.
+    const piece = Buffer.from(given);
     const consumed = decoder.write(piece, 0, piece.length, (buffer, from, to) => {
       check(from < to, 'An empty range of data');
       data += buffer.toString('latin1', from, to);

@@ -20,7 +20,8 @@ function decode(decoder: ChunkedDecoder, text: string): { data: string; used: nu
 
 describe('ChunkedDecoder', () => {
   it('passes on ranges of the given buffer and stops after the body', () => {
-    const bytes = Buffer.from('xx5\r\nhello\r\n3\r\nabc\r\n0\r\n\r\nGET', 'latin1');
+    const large = 'x'.repeat(5_000);
+    const bytes = Buffer.from(`xx5\r\nhello\r\n1388\r\n${large}\r\n0\r\n\r\nGET`, 'latin1');
     const ranges: number[][] = [];
     const decoder = new ChunkedDecoder();
     const used = decoder.write(bytes, 2, bytes.length, (buffer, from, to) => {
@@ -29,9 +30,23 @@ describe('ChunkedDecoder', () => {
     });
     expect(ranges).toEqual([
       [5, 10],
-      [15, 18],
+      [18, 5_018],
     ]);
     expect(bytes.toString('latin1', used)).toBe('GET');
+    expect(decoder.done).toBe(true);
+  });
+
+  it('passes on what many small chunks hold in one piece', () => {
+    const sizes = Array.from({ length: 10_000 }, (_, index) => 1 + ((index * index) % 40));
+    const data = sizes.map((size, index) => String.fromCharCode(97 + (index % 26)).repeat(size));
+    const framed = data.map((piece) => `${chunkHeader(piece.length)}${piece}\r\n`).join('');
+    const bytes = Buffer.from(framed + lastChunk(), 'latin1');
+    const pieces: string[] = [];
+    const decoder = new ChunkedDecoder();
+    decoder.write(bytes, 0, bytes.length, (buffer, from, to) =>
+      pieces.push(buffer.toString('latin1', from, to)),
+    );
+    expect(pieces).toEqual([data.join('')]);
     expect(decoder.done).toBe(true);
   });
 
