@@ -10,7 +10,7 @@ export type SubjectOf = (facts: RequestFacts, evaluation: Evaluation) => string;
  * The name under which the client's address is counted: for an IPv6 client the network with a prefix of so many bits,
  * because a client can use every address of its network.
  */
-export function addressSubject(ipv6PrefixBits: number): (facts: RequestFacts) => string {
+export function addressSubject(ipv6PrefixBits: number): (facts: Pick<RequestFacts, 'clientIp'>) => string {
   // Requests of one connection follow each other.
   let lastIp = '';
   let lastBlock = '';

@@ -29,7 +29,7 @@ function twoApps(backendPort: number): ConfigChange {
   return { ...one, apps: [...one.apps, ...other.apps] };
 }
 
-/** As servers in Go and Rust do, it opens the window of the connection when its application reads; this one never does. */
+/** As servers in Go and Rust do, it opens the window of the connection when its application reads, which is never. */
 async function startUnreadingBackend() {
   const server = await startFrameBackend((connection, { type, flags, stream, payload }) => {
     if (type === FRAME.ping) connection.send(frame(FRAME.ping, ACK, 0, payload));

@@ -1,6 +1,6 @@
 /**
- * The HTTP/2 sessions of one worker, by backend. session-choice.ts says which of them gets a stream. Owns which backends
- * of `backend_protocol: auto` have chosen HTTP/1.1.
+ * The HTTP/2 sessions of one worker, by backend. session-choice.ts says which of them gets a stream. Owns which
+ * backends of `backend_protocol: auto` have chosen HTTP/1.1.
  */
 import type { CompiledBackend } from '../../../config/types.ts';
 import type { Deadlines } from '../../resilience/deadlines.ts';
