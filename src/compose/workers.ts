@@ -1,4 +1,5 @@
 /** The workers and what the main thread gives them: their supervisor, certificates, and background jobs. */
+import { availableParallelism } from 'node:os';
 import { Deadlines } from '../proxy/resilience/deadlines.ts';
 import { UpstreamPool } from '../proxy/upstream/pool.ts';
 import { askSystem } from '../egress/name-queries.ts';
@@ -84,6 +85,7 @@ export function createSupervisor(
     state,
     log,
     unixSocket,
+    processors: availableParallelism(),
     workerUrl,
     onKeysUsed: (used) => keyUsage.add(used),
     onLimitReached: (reached) => parts.sources.limitReached(reached),

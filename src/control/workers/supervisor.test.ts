@@ -29,6 +29,7 @@ type Behaviour =
   /** At any config version. */
   | 'fail to prepare'
   | 'prepare slowly'
+  | 'prepare a while'
   /** Answers a request for a sample, then dies, at any config version. */
   | 'answer and die';
 
@@ -67,8 +68,12 @@ function program(rules: readonly Rule[]): URL {
         parentPort.postMessage({ type: 'keys_used', used: { date: worker + ' prepares ' + message.parts.length } });
         const how = rules.find((rule) => rule.worker === worker && rule.does.includes('prepare'))?.does;
         const error = how === 'fail to prepare' ? 'refused by a test' : undefined;
-        const answer = () => parentPort.postMessage({ type: 'applied', id: message.id, error });
-        return how === 'prepare slowly' ? setTimeout(answer, ${SLOWLY_MS}) : answer();
+        const answer = () => {
+          if (how === 'prepare a while') parentPort.postMessage({ type: 'keys_used', used: { date: worker + ' is ready' } });
+          parentPort.postMessage({ type: 'applied', id: message.id, error });
+        };
+        const afterMs = { 'prepare slowly': ${SLOWLY_MS}, 'prepare a while': 200 + 200 * worker }[how];
+        return afterMs === undefined ? answer() : setTimeout(answer, afterMs);
       }
       if (message.type !== 'apply') return;
       if (message.change === undefined) {
@@ -100,7 +105,12 @@ afterEach(async () => {
 
 function supervise(
   rules: readonly Rule[],
-  timeouts: { applyTimeoutMs?: number; startTimeoutMs?: number; spareDelayMs?: number } = {},
+  timeouts: {
+    applyTimeoutMs?: number;
+    startTimeoutMs?: number;
+    spareDelayMs?: number;
+    processors?: number;
+  } = {},
   workers = 2,
 ) {
   const settings = readSettings({
@@ -127,6 +137,7 @@ function supervise(
       output: { write: (line) => void lines.push(line) },
       clock: systemClock,
     }),
+    processors: timeouts.processors ?? 4,
     workerUrl: program(rules),
     onStats: () => undefined,
     onKeysUsed: ({ date }) => told.push(date),
@@ -240,6 +251,28 @@ describe('a large change', () => {
     expect(given.slice(0, 2).sort()).toEqual(['1 prepares 3', '2 prepares 3']);
     expect(given.slice(2).sort()).toEqual(['1 applies what it prepared', '2 applies what it prepared']);
   });
+
+  it.each([
+    [1, ['1 prepares 3', '1 is ready', '2 prepares 3', '2 is ready', '3 prepares 3', '3 is ready']],
+    [2, ['1 prepares 3', '1 is ready', '2 prepares 3', '2 is ready', '3 prepares 3', '3 is ready']],
+    [3, ['1 prepares 3', '2 prepares 3', '1 is ready', '3 prepares 3', '2 is ready', '3 is ready']],
+  ])(
+    'is compiled by few workers at once, so that one of %i processors is left for requests',
+    async (processors, expected) => {
+      const slowly = [1, 2, 3].map((worker): Rule => ({ worker, configVersion: 1, does: 'prepare a while' }));
+      const { supervisor, told } = supervise(slowly, { spareDelayMs: 0, processors });
+      await supervisor.start();
+      await expect.poll(() => told, PATIENCE).toContain('3 seeded 0');
+      await supervisor.apply(change(1));
+      await expect.poll(() => told, PATIENCE).toContain('3 given 1');
+      told.length = 0;
+      await prepareAndApply(supervisor, largeChange(2));
+      const seen = told.filter((line) => / prepares | is ready/.test(line));
+      expect(seen).toEqual(expected);
+      const applied = told.filter((line) => line.endsWith('applies what it prepared'));
+      expect(told.indexOf(applied[0] ?? '')).toBeGreaterThan(told.indexOf('3 is ready'));
+    },
+  );
 
   it('with nothing that is compiled is sent without it', async () => {
     const { supervisor, told } = supervise([], {}, 1);

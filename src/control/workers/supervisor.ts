@@ -9,6 +9,7 @@
  */
 import type { Clock } from '../../lib/clock.ts';
 import { inSlices } from '../../config/changes/slices.ts';
+import { fewAtOnce } from '../../lib/few-at-once.ts';
 import { withTimeout } from '../../lib/with-timeout.ts';
 import { releaseThread } from '../../limits/local/local-store.ts';
 import type { LimitMemory } from '../../limits/local/memory.ts';
@@ -56,6 +57,7 @@ export interface SupervisorDeps {
   readonly log: Logger;
   /** The Unix socket for traffic; undefined when there is none. */
   readonly unixSocket?: { take(): number | undefined; remove(): void } | undefined;
+  readonly processors: number;
   /** The program of a worker. */
   readonly workerUrl: URL;
   onKeysUsed(used: KeyUsageBatch): void;
@@ -156,7 +158,8 @@ export class Supervisor {
 
   /**
    * Must be called before `apply` for a change that may be large, and after the `apply` of the change before it. Has
-   * every worker compile it, if it is large, without using it. Never rejects.
+   * every worker compile it, if it is large, without using it: few at once, so that a processor is left for requests.
+   * Never rejects.
    */
   async prepare(change: ConfigChange): Promise<PreparedChange> {
     const toCompile = await inSlices(compiledDifference(change, this.#deps.state));
@@ -169,7 +172,9 @@ export class Supervisor {
       if (members.length === 0) break;
       for (const member of members) prepared.members.add(member);
       const message = (id: number): ToWorker => ({ type: 'prepare', id, parts });
-      await Promise.all(members.map((each) => this.#obeys(each, message, APPLY_COMPLAINT, true)));
+      await fewAtOnce(members, Math.max(1, this.#deps.processors - 1), (each) =>
+        this.#obeys(each, message, APPLY_COMPLAINT, true),
+      );
     }
     return prepared;
   }
