@@ -18,41 +18,32 @@ import {
   FRAME,
   frame,
   headers,
-  number32,
   type Fields,
   type Frame,
 } from '../../support/clients/http2-frames.ts';
 import { connectRaw } from '../../support/clients/raw-client.ts';
 import { closeAfterEach } from '../../support/closers.ts';
+import {
+  bytes,
+  CODE,
+  data,
+  forbiddenFrames,
+  PADDED,
+  PRIORITY,
+  setting,
+  settings,
+  windowUpdate,
+} from '../../support/data/forbidden-frames.ts';
 import { untilHolds } from '../../support/measure/until.ts';
 import { oneRoute, startProxy, type TestProxyOptions } from '../../support/proxy.ts';
 import { Random } from '../../fuzz/random.ts';
 
 const closers = closeAfterEach();
 
-const PADDED = 8;
-const PRIORITY = 32;
 const OK: Fields = [[':status', '200']];
-const PUSH_PROMISE = 5;
-/** RFC 9113 section 7. */
-const CODE = {
-  protocol: 1,
-  flowControl: 3,
-  streamClosed: 5,
-  frameSize: 6,
-  compression: 9,
-  calm: 11,
-} as const;
 
-const bytes = (...values: number[]): Buffer => Buffer.from(values);
-const data = (stream: number, text: string | Buffer, flags = 0): Buffer =>
-  frame(FRAME.data, flags, stream, Buffer.from(text));
 const whole = (stream: number, text = 'fine'): Buffer =>
   Buffer.concat([headers(stream, OK, 0), data(stream, text, END_STREAM)]);
-const setting = (id: number, value: number): Buffer => Buffer.concat([bytes(0, id), number32(value)]);
-const settings = (...each: Buffer[]): Buffer => frame(FRAME.settings, 0, 0, Buffer.concat(each));
-const windowUpdate = (stream: number, increment: number): Buffer =>
-  frame(FRAME.windowUpdate, 0, stream, number32(increment));
 
 async function start(
   onFrame: (connection: FrameConnection, frame: Frame) => void,
@@ -87,74 +78,10 @@ async function outcome(url: string): Promise<string> {
 }
 
 describe('a frame that ends the connection', () => {
-  const block = encodeFields(OK);
   it.each<[string, number, Buffer]>([
-    ['padding beyond DATA', CODE.protocol, frame(FRAME.data, PADDED, 1, bytes(9, 1, 2))],
-    ['DATA that is too short for its padding', CODE.frameSize, frame(FRAME.data, PADDED, 1)],
-    [
-      'padding beyond HEADERS',
-      CODE.protocol,
-      frame(FRAME.headers, PADDED | END_HEADERS, 1, bytes(200, 0x88)),
-    ],
-    [
-      'HEADERS without their priority',
-      CODE.frameSize,
-      frame(FRAME.headers, PRIORITY | END_HEADERS, 1, bytes(1)),
-    ],
-    ['DATA of no stream', CODE.protocol, data(0, 'x')],
-    ['DATA of a stream that was not opened', CODE.protocol, data(7, 'x')],
+    ...forbiddenFrames(OK),
     ['HEADERS of a stream of the backend', CODE.protocol, headers(2, OK)],
-    ['RST_STREAM of a stream that was not opened', CODE.protocol, frame(FRAME.rstStream, 0, 9, number32(0))],
-    ['RST_STREAM that is too short', CODE.frameSize, frame(FRAME.rstStream, 0, 1, bytes(0))],
-    ['PRIORITY that is too short', CODE.frameSize, frame(FRAME.priority, 0, 1, bytes(0))],
-    ['a promise', CODE.protocol, frame(PUSH_PROMISE, END_HEADERS, 1, Buffer.concat([number32(2), block]))],
-    ['SETTINGS of a stream', CODE.protocol, frame(FRAME.settings, 0, 1)],
-    ['SETTINGS with half a setting', CODE.frameSize, frame(FRAME.settings, 0, 0, bytes(0, 4, 0))],
-    ['an acknowledgement with settings', CODE.frameSize, frame(FRAME.settings, ACK, 0, setting(4, 1))],
-    ['settings without end', CODE.calm, settings(...Array.from({ length: 40 }, () => setting(99, 1)))],
-    ['a window that is too large for a setting', CODE.flowControl, settings(setting(4, 2 ** 31))],
-    ['frames that may be too small', CODE.protocol, settings(setting(5, 100))],
     ['pushes that are allowed', CODE.protocol, settings(setting(2, 1))],
-    ['PING of a stream', CODE.protocol, frame(FRAME.ping, 0, 1, Buffer.alloc(8))],
-    ['PING of seven bytes', CODE.frameSize, frame(FRAME.ping, 0, 0, Buffer.alloc(7))],
-    ['GOAWAY of four bytes', CODE.frameSize, frame(FRAME.goaway, 0, 0, Buffer.alloc(4))],
-    ['WINDOW_UPDATE of nothing', CODE.protocol, windowUpdate(0, 0)],
-    ['WINDOW_UPDATE beyond all windows', CODE.flowControl, windowUpdate(0, 2 ** 31 - 1)],
-    ['WINDOW_UPDATE of three bytes', CODE.frameSize, frame(FRAME.windowUpdate, 0, 0, Buffer.alloc(3))],
-    ['CONTINUATION of nothing', CODE.protocol, frame(FRAME.continuation, END_HEADERS, 1, block)],
-    [
-      'another frame between parts of a head',
-      CODE.protocol,
-      Buffer.concat([frame(FRAME.headers, 0, 1, block), frame(FRAME.ping, 0, 0, Buffer.alloc(8))]),
-    ],
-    [
-      'CONTINUATION of another stream',
-      CODE.protocol,
-      Buffer.concat([frame(FRAME.headers, 0, 1, block), frame(FRAME.continuation, END_HEADERS, 3)]),
-    ],
-    [
-      'empty parts of a head without end',
-      CODE.calm,
-      Buffer.concat([
-        frame(FRAME.headers, 0, 1),
-        ...Array.from({ length: 100 }, () => frame(FRAME.continuation, 0, 1)),
-      ]),
-    ],
-    [
-      'parts of a head without end',
-      CODE.calm,
-      Buffer.concat([
-        frame(FRAME.headers, 0, 1),
-        ...Array.from({ length: 20 }, () => frame(FRAME.continuation, 0, 1, Buffer.alloc(16_384))),
-      ]),
-    ],
-    ['a frame that is too long', CODE.frameSize, frame(99, 0, 0, Buffer.alloc(16_385))],
-    ['a reference to nothing', CODE.compression, frame(FRAME.headers, END_HEADERS, 1, bytes(0xff, 0x20))],
-    [
-      'a table that is too large',
-      CODE.compression,
-      frame(FRAME.headers, END_HEADERS, 1, bytes(0x3f, 0xe2, 0x1f, 0x88)),
-    ],
   ])('%s: GOAWAY with code %i', async (_name, code, sent) => {
     const { backend, proxy, url } = await start((connection, { type, stream }) => {
       if (type === FRAME.headers) connection.send(connection.index === 0 ? sent : whole(stream));

@@ -20,7 +20,6 @@ import {
   frame,
   GET,
   headers,
-  number32,
   POST,
   PREFACE,
   resetCode,
@@ -29,33 +28,24 @@ import {
 } from '../../support/clients/http2-frames.ts';
 import { connectRaw } from '../../support/clients/raw-client.ts';
 import { closeAfterEach } from '../../support/closers.ts';
+import {
+  bytes,
+  CODE,
+  data,
+  forbiddenFrames,
+  PADDED,
+  PRIORITY,
+  setting,
+  settings,
+  windowUpdate,
+} from '../../support/data/forbidden-frames.ts';
 import { untilHolds } from '../../support/measure/until.ts';
 import { oneRoute, startProxy, type TestProxy } from '../../support/proxy.ts';
 
 const closers = closeAfterEach();
 
-const PADDED = 8;
-const PRIORITY = 32;
-const PUSH_PROMISE = 5;
-/** RFC 9113 section 7. */
-const CODE = {
-  none: 0,
-  protocol: 1,
-  flowControl: 3,
-  streamClosed: 5,
-  frameSize: 6,
-  compression: 9,
-  calm: 11,
-} as const;
 const WINDOW_BYTES = 256 * 1024;
 
-const bytes = (...values: number[]): Buffer => Buffer.from(values);
-const data = (stream: number, text: string | Buffer, flags = 0): Buffer =>
-  frame(FRAME.data, flags, stream, Buffer.from(text));
-const setting = (id: number, value: number): Buffer => Buffer.concat([bytes(0, id), number32(value)]);
-const settings = (...each: Buffer[]): Buffer => frame(FRAME.settings, 0, 0, Buffer.concat(each));
-const windowUpdate = (stream: number, increment: number): Buffer =>
-  frame(FRAME.windowUpdate, 0, stream, number32(increment));
 const to = (path: string, fields: Fields = GET): Fields => [...fields.slice(0, 3), [':path', `/a/v1${path}`]];
 
 let origin: http.Server;
@@ -109,61 +99,11 @@ const contentOf = (client: FrameClient, stream: number): Buffer =>
   );
 
 describe('a frame that ends the connection', () => {
-  const block = encodeFields(GET);
   it.each<[string, number, Buffer]>([
-    ['padding beyond DATA', CODE.protocol, frame(FRAME.data, PADDED, 1, bytes(9, 1, 2))],
-    ['DATA that is too short for its padding', CODE.frameSize, frame(FRAME.data, PADDED, 1)],
-    [
-      'padding beyond HEADERS',
-      CODE.protocol,
-      frame(FRAME.headers, PADDED | END_HEADERS, 1, bytes(200, 0x82)),
-    ],
-    [
-      'HEADERS without their priority',
-      CODE.frameSize,
-      frame(FRAME.headers, PRIORITY | END_HEADERS, 1, bytes(1)),
-    ],
-    ['DATA of no stream', CODE.protocol, data(0, 'x')],
-    ['DATA of a stream that was not opened', CODE.protocol, data(7, 'x')],
+    ...forbiddenFrames(GET),
     ['an even stream', CODE.protocol, headers(2, GET)],
     ['a stream below the last one', CODE.protocol, Buffer.concat([headers(5, GET), headers(3, GET)])],
-    ['RST_STREAM of a stream that was not opened', CODE.protocol, frame(FRAME.rstStream, 0, 9, number32(0))],
-    ['RST_STREAM that is too short', CODE.frameSize, frame(FRAME.rstStream, 0, 1, bytes(0))],
-    ['PRIORITY that is too short', CODE.frameSize, frame(FRAME.priority, 0, 1, bytes(0))],
-    ['a promise', CODE.protocol, frame(PUSH_PROMISE, END_HEADERS, 1, Buffer.concat([number32(2), block]))],
-    ['SETTINGS of a stream', CODE.protocol, frame(FRAME.settings, 0, 1)],
-    ['SETTINGS with half a setting', CODE.frameSize, frame(FRAME.settings, 0, 0, bytes(0, 4, 0))],
-    ['an acknowledgement with settings', CODE.frameSize, frame(FRAME.settings, ACK, 0, setting(4, 1))],
-    ['settings without end', CODE.calm, settings(...Array.from({ length: 40 }, () => setting(99, 1)))],
-    ['a window that is too large for a setting', CODE.flowControl, settings(setting(4, 2 ** 31))],
-    ['frames that may be too small', CODE.protocol, settings(setting(5, 100))],
     ['pushes allowed by 2', CODE.protocol, settings(setting(2, 2))],
-    ['PING of a stream', CODE.protocol, frame(FRAME.ping, 0, 1, Buffer.alloc(8))],
-    ['PING of seven bytes', CODE.frameSize, frame(FRAME.ping, 0, 0, Buffer.alloc(7))],
-    ['GOAWAY of four bytes', CODE.frameSize, frame(FRAME.goaway, 0, 0, Buffer.alloc(4))],
-    ['WINDOW_UPDATE of nothing', CODE.protocol, windowUpdate(0, 0)],
-    ['WINDOW_UPDATE beyond all windows', CODE.flowControl, windowUpdate(0, 2 ** 31 - 1)],
-    ['CONTINUATION of nothing', CODE.protocol, frame(FRAME.continuation, END_HEADERS, 1, block)],
-    [
-      'another frame between parts of a head',
-      CODE.protocol,
-      Buffer.concat([frame(FRAME.headers, 0, 1, block), frame(FRAME.ping, 0, 0, Buffer.alloc(8))]),
-    ],
-    [
-      'empty parts of a head without end',
-      CODE.calm,
-      Buffer.concat([
-        frame(FRAME.headers, 0, 1),
-        ...Array.from({ length: 100 }, () => frame(FRAME.continuation, 0, 1)),
-      ]),
-    ],
-    ['a frame that is too long', CODE.frameSize, frame(99, 0, 0, Buffer.alloc(16_385))],
-    ['a reference to nothing', CODE.compression, frame(FRAME.headers, END_HEADERS, 1, bytes(0xff, 0x20))],
-    [
-      'a table that is too large',
-      CODE.compression,
-      frame(FRAME.headers, END_HEADERS, 1, bytes(0x3f, 0xe2, 0x1f)),
-    ],
   ])('%s: GOAWAY with code %i', async (_name, code, sent) => {
     const client = await connected();
     client.send(sent);
