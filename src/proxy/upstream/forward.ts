@@ -28,6 +28,8 @@ import { upstreamPath } from '../upstream-path.ts';
 import { RequestStream, type RequestStreamOwner } from './request-stream.ts';
 import { GrpcWebUpstream } from './grpc-web/grpc-web-upstream.ts';
 import { ResponseRelay } from './response-relay.ts';
+import { authenticatesConnection } from '../../http/fields/connection-credentials.ts';
+import { HeaderKind } from '../../http/heads/header-kind.ts';
 import { tunnelledProtocol } from '../../http/fields/switch-protocol.ts';
 import { Tunnel } from './tunnel.ts';
 import type { RequestSource, SwitchedConnection, Upstream, UpstreamClient } from './upstream.ts';
@@ -424,10 +426,15 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
     this.#owner.report.completed();
     // A backend that responded before it had the whole request may read the rest as another request, or may not read
     // it.
-    const isReusable = this.#requestSent && relay?.isRefusal !== true;
+    const isReusable = this.#requestSent && relay?.isRefusal !== true && !this.#isAuthenticated;
     if (isReusable && upstream !== undefined) this.#exchange.context.pool.put(upstream);
     else upstream?.destroy();
     this.#exchange.end(relay?.persist === true);
+  }
+
+  /** Whether the backend may take further requests on the connection for requests of this client. */
+  get #isAuthenticated(): boolean {
+    return authenticatesConnection(this.#exchange.connection.head.valueOf(HeaderKind.authorization));
   }
 
   /** The gateway itself ends the attempt. */
