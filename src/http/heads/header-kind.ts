@@ -29,7 +29,7 @@ export const HeaderKind = Object.freeze({
   forwardedHost: 13,
   /** Any other `X-Forwarded-` name, such as -Port, -Prefix, -Server. */
   forwardedOther: 14,
-  /** `X-Real-IP`, and the fields in which CDNs and clouds name the client address. */
+  /** `X-Real-IP`, and the fields in which proxies, CDNs and clouds name the client address. */
   realIp: 15,
   requestId: 16,
   via: 17,
@@ -81,6 +81,13 @@ const names: ReadonlyArray<readonly [name: string, kind: HeaderKind]> = [
   ['x-forwarded-host', HeaderKind.forwardedHost],
   ['x-real-ip', HeaderKind.realIp],
   ['x-client-ip', HeaderKind.realIp],
+  // PHP applications prefer it (HTTP_CLIENT_IP) to X-Forwarded-For.
+  ['client-ip', HeaderKind.realIp],
+  ['proxy-client-ip', HeaderKind.realIp],
+  ['wl-proxy-client-ip', HeaderKind.realIp],
+  ['x-originating-ip', HeaderKind.realIp],
+  ['x-remote-addr', HeaderKind.realIp],
+  ['x-remote-ip', HeaderKind.realIp],
   ['true-client-ip', HeaderKind.realIp],
   ['x-cluster-client-ip', HeaderKind.realIp],
   ['cf-connecting-ip', HeaderKind.realIp],

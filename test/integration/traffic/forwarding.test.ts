@@ -141,6 +141,7 @@ describe('from a trusted proxy', () => {
         'X-Request-Id': 'edge-4711',
         'X-Real-IP': '198.51.100.7',
         'CF-Connecting-IP': '198.51.100.7',
+        'Client-IP': '198.51.100.7',
       },
     });
     const seen = echoed(response);
@@ -151,6 +152,7 @@ describe('from a trusted proxy', () => {
     expect(response.headers['x-request-id']).toBe('edge-4711');
     expect(seen.headers['x-real-ip']).toBe('198.51.100.7');
     expect(seen.headers['cf-connecting-ip']).toBe('198.51.100.7');
+    expect(seen.headers['client-ip']).toBe('198.51.100.7');
   });
 
   it('design 2: several X-Forwarded-For fields are one list', async () => {

@@ -199,6 +199,8 @@ describe('a policy is refused', () => {
     'Forwarded',
     'X-Real-IP',
     'True-Client-IP',
+    'Client-IP',
+    'X_Remote_Addr',
     'CF-Connecting-IP',
     'cf_connecting_ip',
     'Fastly-Client-IP',
