@@ -5,9 +5,9 @@ export type SealedPlace = 'policies' | 'history' | 'webhooks' | 'certificates';
 
 /**
  * `current`: encrypted with the first key. `other`: with another key that this gateway has. `unreadable`: with a key
- * that it does not have, or damaged.
+ * that it does not have, or damaged. `plain`: not encrypted, by an older version.
  */
-export type SealedState = 'current' | 'other' | 'unreadable';
+export type SealedState = 'current' | 'other' | 'unreadable' | 'plain';
 
 export interface SealedCount {
   readonly place: SealedPlace;
@@ -25,8 +25,8 @@ export interface SecretStore {
   /** In a fixed order. Reads the whole database, a page at a time. */
   count(): Promise<readonly SealedCount[]>;
   /**
-   * Encrypts every value that needs another key with the first one. Works a page at a time, each in one transaction, so
-   * that other writes go on; after a failure the rest can be done by another call.
+   * Encrypts every value that needs another key, or is plain, with the first one. Works a page at a time, each in one
+   * transaction, so that other writes go on; after a failure the rest can be done by another call.
    * @returns how many values got the first key, or why nothing was begun
    */
   rekey(): Promise<{ readonly rekeyed: number } | { readonly refused: string }>;

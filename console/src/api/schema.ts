@@ -175,7 +175,7 @@ export type Ejection = { readonly enabled?: boolean | undefined; readonly consec
 
 export type EjectionPatch = { readonly enabled?: boolean | null | undefined; readonly consecutive_failures?: number | null | undefined; readonly failure_percent?: number | null | undefined; readonly min_requests?: number | null | undefined; readonly base_secs?: number | null | undefined; readonly max_secs?: number | null | undefined; readonly count_5xx?: boolean | null | undefined };
 
-export type EncryptedValues = { readonly place: "policies" | "history" | "webhooks" | "certificates"; readonly key_id: string | null; readonly state: "current" | "other" | "unreadable"; readonly count: number };
+export type EncryptedValues = { readonly place: "policies" | "history" | "webhooks" | "certificates"; readonly key_id: string | null; readonly state: "current" | "other" | "unreadable" | "plain"; readonly count: number };
 
 export type Endpoint = { readonly id: string; readonly created_at: string; readonly updated_at: string; readonly revision_id: string; readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE" | "*"; readonly path: string; readonly backend_path: string | null; readonly policy_override: Policy | null; readonly is_active: boolean };
 

@@ -334,7 +334,11 @@ function secretsText({ source, keys, values }: Json, io: CliIo): string {
   const unreadable = values.some(({ state }: Json) => state === 'unreadable')
     ? 'Values that are unreadable need a key that this gateway does not have, or are damaged.\n'
     : '';
-  return (values.length === 0 ? '' : tableText(SECRET_COLUMNS, values, io)) + lines.join('') + unreadable;
+  const plain = values.some(({ state }: Json) => state === 'plain')
+    ? 'Values that are plain were stored by an older version; headgate secrets rekey encrypts them.\n'
+    : '';
+  const table = values.length === 0 ? '' : tableText(SECRET_COLUMNS, values, io);
+  return table + lines.join('') + unreadable + plain;
 }
 
 export const GATEWAY_GROUPS: readonly EverydayGroup[] = [CERTIFICATES, SECRETS];

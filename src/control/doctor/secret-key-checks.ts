@@ -13,7 +13,9 @@ export function secretKeyChecks(
 ): Finding[] {
   const found: Finding[] = [];
   const keys = box?.keyIds.length ?? 0;
-  const [old, lost] = (['other', 'unreadable'] as const).map((state) => sumOf(counts ?? [], state));
+  const [old, lost, plain] = (['other', 'unreadable', 'plain'] as const).map((state) =>
+    sumOf(counts ?? [], state),
+  );
   if (keys > 1) {
     const needed =
       counts === undefined
@@ -38,6 +40,15 @@ export function secretKeyChecks(
         CHECK,
         `${counted(lost, 'stored value', 'stored values')} cannot be decrypted (${[...places].join(', ')})`,
         `add the key with which they were encrypted to ${box?.keyName ?? 'GATEWAY_SECRET_KEY'}, behind the first one, and run headgate secrets rekey`,
+      ),
+    );
+  }
+  if (plain !== undefined && plain > 0) {
+    found.push(
+      warning(
+        CHECK,
+        `${counted(plain, 'URL of a webhook is', 'URLs of webhooks are')} stored without encryption, by an older version`,
+        'when every gateway on the database has this version, run headgate secrets rekey',
       ),
     );
   }

@@ -8,6 +8,7 @@ import { timestamp, type Clock } from '../../lib/clock.ts';
 import { randomFraction } from '../../lib/ids.ts';
 import type { GatewayEvent } from '../../model/events/events.ts';
 import { webhookSignature } from '../../model/events/webhook-secret.ts';
+import { isMaskedUrl } from '../../model/events/webhook-url.ts';
 import type { DeadLetter, DeliveryProgress, StoredWebhook } from '../../model/events/webhook.ts';
 import type { Delivery, DeliveryStep, DeliveryStore } from '../../storage/delivery-store.ts';
 import type { EventStore } from '../../storage/event-store.ts';
@@ -85,7 +86,8 @@ export class WebhookLane {
 
   /** @throws DeliveryLeaseLost, StorageUnavailable */
   async run(hasWanted: boolean): Promise<void> {
-    if (this.#webhook.secret === null) return this.#failWithoutEvent(UNREADABLE_SECRET);
+    const unreadable = unreadableOf(this.#webhook);
+    if (unreadable !== undefined) return this.#failWithoutEvent(unreadable);
     if (hasWanted && !(await this.#sendWanted())) return;
     const filter = { types: this.#webhook.events, app_ids: this.#webhook.app_ids };
     for (;;) {
@@ -228,8 +230,15 @@ export class WebhookLane {
   }
 }
 
-export const UNREADABLE_SECRET =
-  'its secret cannot be read: it was encrypted with another key, or is damaged; rotate it';
+const WHY = 'cannot be read: it was encrypted with another key, or is damaged';
+const UNREADABLE_SECRET = `its secret ${WHY}; rotate it`;
+const UNREADABLE_URL = `its URL ${WHY}; set it again`;
+
+/** Why nothing can be sent. */
+export function unreadableOf({ secret, url }: StoredWebhook): string | undefined {
+  if (isMaskedUrl(url)) return UNREADABLE_URL;
+  return secret === null ? UNREADABLE_SECRET : undefined;
+}
 
 /** The request of Standard Webhooks: signed with the current secret, and the previous one while it is valid. */
 export function signedPost(

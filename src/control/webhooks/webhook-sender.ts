@@ -14,7 +14,7 @@ import type { WebhookSettings } from '../../settings/settings-types.ts';
 import { DeliveryLeaseLost, type DueWebhook } from '../../storage/delivery-store.ts';
 import { StorageUnavailable, type Repository } from '../../storage/repository.ts';
 import { WebhookHttp, type SendOutcome, type SendResult } from './webhook-http.ts';
-import { signedPost, UNREADABLE_SECRET, WebhookLane, type LaneDeps } from './webhook-lane.ts';
+import { signedPost, unreadableOf, WebhookLane, type LaneDeps } from './webhook-lane.ts';
 
 const LOOK_MS = 1_000;
 /** Interval while there are no webhooks: connections to the database may close meanwhile. */
@@ -121,7 +121,8 @@ export class WebhookSender {
       data: { message: 'A test of this webhook' },
     };
     // Nothing is sent unsigned.
-    if (webhook.secret === null) return { event, outcome: UNSENT };
+    const unreadable = unreadableOf(webhook);
+    if (unreadable !== undefined) return { event, outcome: { ...UNSENT, error: unreadable } };
     const outcome = await this.#http.send(signedPost(webhook, event, nowMs), this.#abort.signal);
     return { event, outcome };
   }
@@ -261,10 +262,9 @@ export class WebhookSender {
   }
 }
 
-const UNSENT: SendOutcome = {
+const UNSENT: Omit<SendOutcome, 'error'> = {
   result: 'unavailable',
   status: null,
-  error: UNREADABLE_SECRET,
   retryAfterMs: undefined,
   latencyMs: 0,
 };

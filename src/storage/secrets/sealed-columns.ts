@@ -5,6 +5,7 @@
 import type { PolicyValues, SecretPlaces } from '../../model/policy.ts';
 import type { SealedPlace } from '../secret-store.ts';
 import { certificatePlace } from '../sql/acme/acme-rows.ts';
+import { mapUrl } from '../sql/events/sealed-url.ts';
 import { webhookPlace } from '../sql/events/webhook-rows.ts';
 import type { Tables } from '../sql/kysely-tables.ts';
 import { mapSecrets, POLICY_COLUMNS } from '../sql/policy-secrets.ts';
@@ -13,7 +14,7 @@ import { isSealed } from './secret-box.ts';
 /** The columns of policies; a record has one of them. */
 const POLICY_NAMES = new Set(POLICY_COLUMNS.map(([, column]) => column));
 
-/** @returns the value to store in place of this one */
+/** @param sealed in a column that may be plain, also a plain value @returns the value to store in place of this one */
 export type ChangeSealed = (sealed: string, place: string) => string;
 
 export interface SealedColumn {
@@ -22,6 +23,8 @@ export interface SealedColumn {
   /** The primary key. */
   readonly key: readonly string[];
   readonly column: string;
+  /** An older version stored it as it is. */
+  readonly mayBePlain?: boolean;
   /** @param key values of the primary key */
   map(text: string, key: readonly string[], places: SecretPlaces, change: ChangeSealed): string;
 }
@@ -32,6 +35,14 @@ export const SEALED_COLUMNS: readonly SealedColumn[] = [
   history('after'),
   whole('webhooks', 'webhook', 'id', 'secret', webhookPlace),
   whole('webhooks', 'webhook', 'id', 'previous_secret', webhookPlace),
+  {
+    belongsTo: 'webhooks',
+    table: 'webhook',
+    key: ['id'],
+    column: 'url',
+    mayBePlain: true,
+    map: (text, [id = ''], _places, change) => mapUrl(text, id, change),
+  },
   whole('certificates', 'acme_account', 'directory', 'private_key', (directory) => directory),
   whole('certificates', 'acme_certificate', 'name', 'private_key', certificatePlace),
   whole('certificates', 'acme_certificate', 'name', 'order_key', certificatePlace),

@@ -5,7 +5,8 @@ import { withBudget } from '../../lib/deadline-budget.ts';
 import type { SealedCount, SealedState, SecretStore } from '../secret-store.ts';
 import type { Tables } from '../sql/kysely-tables.ts';
 import type { Sealing } from '../sql/policy-secrets.ts';
-import { neededKeyId } from './secret-box.ts';
+import { maskAuditedUrls } from '../sql/events/sealed-url.ts';
+import { isSealed, neededKeyId, type SecretBox } from './secret-box.ts';
 import { SEALED_COLUMNS, type ChangeSealed, type SealedColumn } from './sealed-columns.ts';
 
 /** Rows that are read at once, and changed in one transaction. */
@@ -74,7 +75,7 @@ async function rekeyAll({ secrets, inRead, inWrite, sealingKeys }: StoredSecrets
       const changes: Change[] = [];
       for (const row of rows) {
         const text = mapRow(column, row, secrets, (sealed, place) => {
-          const opened = neededKeyId(sealed) === first ? undefined : box.open(sealed, place);
+          const opened = openedForRekey(sealed, place, box);
           if (opened === undefined || !('text' in opened)) return sealed;
           rekeyed += 1;
           return box.seal(opened.text, place);
@@ -84,10 +85,18 @@ async function rekeyAll({ secrets, inRead, inWrite, sealingKeys }: StoredSecrets
       if (changes.length > 0) await inWrite((db) => store(db, column, changes));
     }
   }
+  await maskAuditedUrls(inWrite);
   return { rekeyed };
 }
 
+/** undefined: it needs no other key than the first. */
+function openedForRekey(stored: string, place: string, box: SecretBox) {
+  if (!isSealed(stored)) return { text: stored };
+  return neededKeyId(stored) === box.keyIds[0] ? undefined : box.open(stored, place);
+}
+
 function stateOf(sealed: string, place: string, { box }: Sealing): SealedState {
+  if (!isSealed(sealed)) return 'plain';
   if ('problem' in box.open(sealed, place)) return 'unreadable';
   return neededKeyId(sealed) === box.keyIds[0] ? 'current' : 'other';
 }
@@ -119,7 +128,7 @@ async function store(db: Kysely<Tables>, { table, key, column }: SealedColumn, c
 /** The rows that may have sealed values, in the order of their key. Reads the text of no other row. */
 async function* pagesOf(
   inRead: InTransaction,
-  { table, key, column }: SealedColumn,
+  { table, key, column, mayBePlain = false }: SealedColumn,
 ): AsyncGenerator<readonly SealedRow[]> {
   const keys = sql.join(key.map((name) => sql.ref(name)));
   for (let last: SealedRow | undefined; ;) {
@@ -127,7 +136,7 @@ async function* pagesOf(
       last === undefined ? sql`` : sql`where (${keys}) > (${sql.join(last.key)})`;
     const found = await inRead(async (db) => {
       const { rows } = await sql<Record<string, string | number | null>>`
-        select ${keys}, case when ${sql.ref(column)} like ${'%enc:v%'} then ${sql.ref(column)} end as sealed_text
+        select ${keys}, case when ${sql.ref(column)} like ${mayBePlain ? '%' : '%enc:v%'} then ${sql.ref(column)} end as sealed_text
         from ${sql.table(table)} ${rest} order by ${keys} limit ${sql.lit(PAGE_ROWS)}`.execute(db);
       return rows.map((row) => ({ key: key.map((name) => row[name] ?? ''), text: row['sealed_text'] }));
     });

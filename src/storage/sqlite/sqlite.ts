@@ -11,6 +11,7 @@ import { nodeSqliteDialect } from './node-sqlite-dialect.ts';
 import { HISTORY_DEFAULTS, type HistoryBounds } from '../../model/history/config-history.ts';
 import type { Repository } from '../repository.ts';
 import { createSqlRepository } from '../sql/sql-repository.ts';
+import { sealPlainUrls } from '../sql/events/sealed-url.ts';
 import type { Tables } from '../sql/kysely-tables.ts';
 import { GROUP_WRITES_MAX } from '../sql/write-queue.ts';
 import { asStartError, checkContent, connectionsOf } from './sqlite-connection.ts';
@@ -34,6 +35,7 @@ export async function openSqlite(options: OpenSqliteOptions): Promise<Repository
   const connections = await connect(options);
   try {
     const { secrets } = await prepareSqlite(connections.write, options);
+    await sealPlainUrls(connections.write, secrets);
     if (connections.read !== connections.write) await openAll(connections.read, READ_CONNECTIONS_MAX);
     return createSqlRepository({
       driver: 'sqlite',

@@ -1,12 +1,13 @@
 /**
- * Design section 6 "Nothing secret is stored in the clear", for the one secret that must be read back: the shared
- * secret of a JWT policy, through the program. What the folder of the database holds, which key opens it, and what
- * the start says when there is none that does.
+ * Design section 6 "Nothing secret is stored in the clear", for secrets that must be read back: the shared secret of a
+ * JWT policy and the URL of a webhook, through the program. What the folder of the database holds, which key opens it,
+ * and what the start says when there is none that does.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ADMIN_TOKEN, runToEnd, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { forgedToken } from '../../support/data/jwts.ts';
@@ -19,6 +20,8 @@ const TOKEN = forgedToken({ alg: 'HS256' }, { sub: 'ann' }, SECRET);
 const STRANGER = forgedToken({ alg: 'HS256' }, { sub: 'ann' }, SECRET.replace('stored', 'forged'));
 const KEY = '0123456789abcdef'.repeat(4);
 const OTHER_KEY = 'fedcba9876543210'.repeat(4);
+const PASSWORD = 'T0-path-is-the-password';
+const HOOK = `http://127.0.0.1:1/services/${PASSWORD}?thread=7`;
 
 let origin: Origin;
 let folder: string;
@@ -48,6 +51,11 @@ async function createJwtRoute(gateway: TestGateway): Promise<void> {
   await createPolicies(gateway, 'shop', origin.port, [{ path: '/orders', policy: { auth: jwt } }]);
   await gateway.must('PATCH', '/apps/shop', { default_policy: { auth: jwt } });
   await gateway.must('PATCH', '/apps/shop/versions/v1/revisions/r1', { default_policy: { auth: jwt } });
+}
+
+async function hookOf(gateway: TestGateway) {
+  const [webhook] = await gateway.must('GET', '/webhooks');
+  return webhook;
 }
 
 async function expectTokens(gateway: TestGateway): Promise<void> {
@@ -144,7 +152,7 @@ describe('a change of the key', { timeout: 240_000 }, () => {
   it('opens everything meanwhile, and needs the old key no more after it', async () => {
     await withGateway(keys(OTHER_KEY), async (gateway) => {
       await createJwtRoute(gateway);
-      const input = { name: 'on-call', url: 'http://127.0.0.1:1/', events: ['key.*'] };
+      const input = { name: 'on-call', url: HOOK, events: ['key.*'] };
       await gateway.must('POST', '/webhooks', input);
       expect(await problemsOf(gateway)).not.toContain('secret_key_changing');
     });
@@ -167,11 +175,15 @@ describe('a change of the key', { timeout: 240_000 }, () => {
       await expectTokens(gateway);
       const audit = await gateway.must('GET', '/audit?action=secrets.rekey');
       expect(audit).toHaveLength(1);
+      expect(await hookOf(gateway)).toMatchObject({ url: HOOK });
     });
     const snapshot = readFileSync(join(folder, 'headgate.db.snapshot'), 'latin1');
     expect(snapshot).toContain('enc:v1:');
     expect(snapshot, 'the snapshot file needs the new key too').not.toContain(oldId);
-    await withGateway(keys(KEY), expectTokens);
+    await withGateway(keys(KEY), async (gateway) => {
+      await expectTokens(gateway);
+      expect(await hookOf(gateway)).toMatchObject({ url: HOOK });
+    });
     expect(await failure(keys(OTHER_KEY))).toMatch(/its secrets were not encrypted with the key of/);
   });
 
@@ -254,6 +266,107 @@ describe('a change of the key', { timeout: 240_000 }, () => {
     });
     writeFileSync(file, `${KEY}\n`);
     await withGateway({}, expectTokens);
+  });
+});
+
+describe('the URL of a webhook', { timeout: 120_000 }, () => {
+  const input = { name: 'on-call', url: HOOK, events: ['key.*'] };
+  const inDatabase = (work: (db: DatabaseSync) => void): void => {
+    const db = new DatabaseSync(join(folder, 'headgate.db'));
+    work(db);
+    db.close();
+  };
+  /** As a version that did not encrypt it. */
+  const storePlain = (): void =>
+    inDatabase((db) => {
+      db.prepare('update webhook set url = ?').run(HOOK);
+      const change = JSON.stringify({ ...input, app_ids: [] });
+      db.prepare("update audit_entry set change = ? where action = 'webhook.create'").run(change);
+    });
+  const storedUrl = (): string => {
+    let url = '';
+    inDatabase((db) => (url = String(db.prepare('select url from webhook').get()?.['url'])));
+    return url;
+  };
+  const audited = async (gateway: TestGateway): Promise<unknown> => {
+    const [entry] = await gateway.must('GET', '/audit?action=webhook.create');
+    return entry.change;
+  };
+
+  it('is in no file, but for its host', async () => {
+    await withGateway({}, async (gateway) => {
+      await gateway.must('POST', '/webhooks', input);
+      const other = { ...input, name: 'other', url: 'https://hooks.example.com' };
+      await gateway.must('POST', '/webhooks', other);
+      expect(filesWith(PASSWORD)).toEqual([]);
+    });
+    expect(filesWith(PASSWORD)).toEqual([]);
+    expect(storedUrl()).toMatch(/^http:\/\/127\.0\.0\.1:1\/enc:v1:[\w-]{8}:[\w-]+$/);
+    await withGateway({}, async (gateway) => {
+      expect(await hookOf(gateway)).toMatchObject({ url: HOOK });
+      expect(await gateway.must('GET', '/webhooks')).toMatchObject([
+        { url: HOOK },
+        { url: 'https://hooks.example.com' },
+      ]);
+    });
+  });
+
+  it('that an older version stored is encrypted by the next start, and masked in the audit log', async () => {
+    await withGateway({}, async (gateway) => gateway.must('POST', '/webhooks', input));
+    storePlain();
+    expect(filesWith(PASSWORD)).toEqual(['headgate.db']);
+    await withGateway({}, async (gateway) => {
+      expect(await hookOf(gateway)).toMatchObject({ url: HOOK });
+      expect(await audited(gateway)).toEqual({ ...input, app_ids: [], url: 'http://127.0.0.1:1/********' });
+    });
+    expect(filesWith(PASSWORD)).toEqual([]);
+  });
+
+  it('that an older version stores is listed as plain, and encrypted with the others', async () => {
+    await withGateway({}, async (gateway) => {
+      await gateway.must('POST', '/webhooks', input);
+      storePlain();
+      expect(await hookOf(gateway)).toMatchObject({ url: HOOK });
+      const states = ({ values }: { readonly values: readonly Record<string, unknown>[] }): unknown =>
+        values.filter(({ place }) => place === 'webhooks').map(({ state, count }) => [state, count]);
+      expect(states(await gateway.must('GET', '/secrets'))).toEqual([
+        ['current', 1],
+        ['plain', 1],
+      ]);
+      const done = await gateway.must('POST', '/secrets/rekey');
+      expect([done.rekeyed, states(done)]).toEqual([1, [['current', 2]]]);
+      expect(storedUrl()).toContain('/enc:v1:');
+      expect(await hookOf(gateway)).toMatchObject({ url: HOOK });
+      expect(await audited(gateway)).toMatchObject({ url: 'http://127.0.0.1:1/********' });
+    });
+  });
+
+  it('that cannot be decrypted is not used, and has to be set again', async () => {
+    await withGateway({ GATEWAY_SECRET_KEY: KEY }, async (gateway) =>
+      gateway.must('POST', '/webhooks', input),
+    );
+    await withGateway({ GATEWAY_SECRET_KEY: OTHER_KEY }, async (gateway) => {
+      const { id, url } = await hookOf(gateway);
+      expect(url).toBe('http://127.0.0.1:1/********');
+      const { error } = await gateway.must('POST', `/webhooks/${id}/test`);
+      expect(error).toContain('its URL cannot be read');
+      const masked = { errors: [expect.objectContaining({ pointer: '/url' })] };
+      expect((await gateway.api('POST', `/webhooks/${id}/rotate`)).body).toMatchObject(masked);
+      expect((await gateway.api('PATCH', `/webhooks/${id}`, { name: 'x' })).body).toMatchObject(masked);
+      await gateway.must('PATCH', `/webhooks/${id}`, { url: HOOK });
+      await gateway.must('POST', `/webhooks/${id}/rotate`);
+      expect(await hookOf(gateway)).toMatchObject({ url: HOOK });
+    });
+  });
+
+  it('does not follow its path to another host', async () => {
+    await withGateway({}, async (gateway) => gateway.must('POST', '/webhooks', input));
+    inDatabase((db) =>
+      db.prepare('update webhook set url = replace(url, ?, ?)').run('127.0.0.1:1', '127.0.0.2:1'),
+    );
+    await withGateway({}, async (gateway) => {
+      expect(await hookOf(gateway)).toMatchObject({ url: 'http://127.0.0.2:1/********' });
+    });
   });
 });
 

@@ -9,6 +9,7 @@ import {
   webhookSecret,
   webhookSecretError,
 } from '../../../model/events/webhook-secret.ts';
+import { isMaskedUrl, maskedUrl } from '../../../model/events/webhook-url.ts';
 import type { StoredWebhook } from '../../../model/events/webhook.ts';
 import { warning, type Warning } from '../../../model/warnings.ts';
 import { jsonSchema } from '../../../model/json-schema.ts';
@@ -32,7 +33,6 @@ import {
   type WebhookInput,
   type WebhookRotation,
 } from '../../schemas/events/webhook.ts';
-import { MASK } from '../../write/policy-secrets-view.ts';
 import type { RuleContext } from '../../write/rule-context.ts';
 import { nextUpdatedAt, NOTHING_TOUCHED } from '../../write/write.ts';
 
@@ -76,12 +76,6 @@ function presentWebhook(webhook: StoredWebhook): Readonly<Record<string, unknown
   return served;
 }
 
-/** Path and query of a URL are the password of many receivers, such as those of chat services. */
-function maskedUrl(text: string): string {
-  const { origin, pathname, search } = new URL(text);
-  return `${origin}/${pathname + search === '/' ? '' : MASK}`;
-}
-
 async function buildWebhook(
   input: WebhookInput,
   base: RecordBase,
@@ -119,6 +113,9 @@ async function buildWebhook(
 
 const PORTS: Readonly<Record<string, number>> = { 'https:': 443, 'http:': 80 };
 
+const MASKED_URL =
+  'must be the whole URL: this one is masked, for a role that may not see it or since the stored one cannot be decrypted';
+
 function urlErrors(text: string, { egress }: RuleContext): FieldError[] {
   const pointer = '/url';
   const url = URL.parse(text);
@@ -127,6 +124,7 @@ function urlErrors(text: string, { egress }: RuleContext): FieldError[] {
     return [{ pointer, detail: 'must be an absolute URL with https:// or http://' }];
   if (url.username + url.password !== '')
     return [{ pointer, detail: 'must not have a user name or a password; requests are signed instead' }];
+  if (isMaskedUrl(url.href)) return [{ pointer, detail: MASKED_URL }];
   if (url.hash !== '') return [{ pointer, detail: 'must not have a fragment: it would not be sent' }];
   const denial = egress.hostDenial(url.hostname, Number(url.port) || port);
   return denial === undefined ? [] : [{ pointer, detail: `is denied: ${denial}` }];
@@ -203,6 +201,7 @@ export function rotateWebhookOperation(context: ManagementContext): Operation {
         const { record: previous } = located;
         const stale = checkIfMatch(call.ifMatch, entityTag(presentWebhook(previous)));
         if (stale !== undefined) return stale;
+        if (isMaskedUrl(previous.url)) return invalid([{ pointer: '/url', detail: MASKED_URL }]);
         const { overlap_secs: overlapSecs = OVERLAP_SECS_DEFAULT, secret: given } =
           (call.body as WebhookRotation | undefined) ?? {};
         const weakness = given === undefined ? undefined : webhookSecretError(given);

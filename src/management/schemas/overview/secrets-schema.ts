@@ -19,11 +19,11 @@ const CountSchema = Type.Object(
       description: 'What the values belong to. `certificates`: private keys of ACME.',
     }),
     key_id: nullable(
-      Type.String({ description: 'The key that the values need. null: the values are damaged.' }),
+      Type.String({ description: 'The key that the values need. null: the values are damaged or plain.' }),
     ),
-    state: oneOf(['current', 'other', 'unreadable'], {
+    state: oneOf(['current', 'other', 'unreadable', 'plain'], {
       description:
-        '`current`: encrypted with the first key. `other`: with another one of the keys, until they are encrypted again. `unreadable`: with a key that this gateway does not have, or damaged.',
+        '`current`: encrypted with the first key. `other`: with another one of the keys, until they are encrypted again. `unreadable`: with a key that this gateway does not have, or damaged. `plain`: not encrypted, since an older version stored them; encrypting again ends that.',
     }),
     count: Type.Integer({ minimum: 1, description: 'Number of values.' }),
   },

@@ -1,5 +1,6 @@
 /**
- * Webhooks and their dead letters in any SQL database, as part of the reads and writes of records. Seals the secrets.
+ * Webhooks and their dead letters in any SQL database, as part of the reads and writes of records. Seals the secrets
+ * and the URLs.
  */
 import { sql, type Kysely } from 'kysely';
 import type { GatewayEvent } from '../../../model/events/events.ts';
@@ -10,6 +11,7 @@ import type { SecretBox } from '../../secrets/secret-box.ts';
 import type { DeadLetterRow, Tables, WebhookRow } from '../kysely-tables.ts';
 import { countRows, toPage, window } from '../page-window.ts';
 import { newestId } from './event-rows.ts';
+import { openUrl, sealUrl } from './sealed-url.ts';
 
 export function webhookReads(db: Kysely<Tables>, box: SecretBox) {
   return {
@@ -114,6 +116,7 @@ function toRow(webhook: StoredWebhook, box: SecretBox): WebhookRow {
   const { id, secret, previous_secret: previous } = webhook;
   return {
     ...webhook,
+    url: sealUrl(webhook.url, id, box),
     events: JSON.stringify(webhook.events),
     app_ids: JSON.stringify(webhook.app_ids),
     is_active: webhook.is_active ? 1 : 0,
@@ -126,6 +129,7 @@ export function toWebhook(row: WebhookRow, box: SecretBox): StoredWebhook {
   const { secret, previous_secret: previous } = row;
   return {
     ...row,
+    url: openUrl(row.url, row.id, box),
     events: JSON.parse(row.events) as string[],
     app_ids: JSON.parse(row.app_ids) as string[],
     is_active: row.is_active === 1,
