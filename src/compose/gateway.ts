@@ -52,6 +52,7 @@ import { KeyUsageWriter } from '../keys/usage-writer.ts';
 import type { Connections } from '../control/reporting/collector-files.ts';
 import { ProgramWatch } from '../control/reporting/program-watch.ts';
 import { ClockWatch } from '../control/database/clock-watch.ts';
+import { SecretWatch } from '../control/database/secret-watch.ts';
 import { HistoryCompactor } from '../control/database/history-compactor.ts';
 import { makeOwnFolder, openDatabase } from '../control/database/open-database.ts';
 import { ShadowLog } from '../control/reporting/shadow-log.ts';
@@ -95,6 +96,7 @@ type Recorders = Pick<
   | 'keyUsage'
   | 'history'
   | 'clockWatch'
+  | 'secretWatch'
   | 'programWatch'
   | 'explain'
   | 'live'
@@ -312,6 +314,7 @@ function recorders(
     keyUsage: new KeyUsageWriter({ repository, log, clock, keyUsageDays: settings.keyUsageDays }),
     history: new HistoryCompactor({ repository, log, clock }),
     clockWatch: new ClockWatch({ repository, log, clock }),
+    secretWatch: new SecretWatch({ repository, log }),
     programWatch: new ProgramWatch({ program: WORKER_URL.href, version, log }),
     explain: new ExplainControl(clock),
     live: new LiveHub({ clock }),

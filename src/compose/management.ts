@@ -131,6 +131,7 @@ export async function createManagement(
       fallback: () => fallbackText(parts),
       limits: () => parts.limitNode?.problem,
       clock: () => clockProblem(parts),
+      secrets: () => parts.secretWatch.problem,
       ...certificateStatus(parts, watches, trust),
       configFile: () => configFile?.status,
       ready: () => readiness(phase(), supervisor.listeningCount, settings.workers),

@@ -9,6 +9,7 @@ import type { StatsHistory } from '../observe/stats/stats-history.ts';
 import type { ShadowHistory } from '../observe/shadow-report.ts';
 import type { AcmeService } from '../control/acme/acme-service.ts';
 import type { ProgramWatch } from '../control/reporting/program-watch.ts';
+import type { SecretWatch } from '../control/database/secret-watch.ts';
 import type { ClockWatch } from '../control/database/clock-watch.ts';
 import type { Cluster } from '../control/cluster/cluster.ts';
 import type { ConfigSync } from '../control/cluster/config-sync.ts';
@@ -60,6 +61,7 @@ export interface Parts {
   readonly keyUsage: KeyUsageWriter;
   readonly history: HistoryCompactor;
   readonly clockWatch: ClockWatch;
+  readonly secretWatch: SecretWatch;
   readonly programWatch: ProgramWatch;
   /** undefined when the snapshot file is switched off. */
   readonly snapshotFile: SnapshotFileWriter | undefined;

@@ -207,12 +207,14 @@ function eventProblems({ events, troubles, clock }: Parts): FoundProblem[] {
 }
 
 /** A key that has leaked, or that was meant to be removed, still decrypts. */
-function secretKeyProblems({ repository }: Parts): FoundProblem[] {
-  const keys = secretKeysOf(repository);
-  if (keys < 2) return [];
-  const detail = `The gateway has ${keys} secret keys: the first one encrypts, all of them decrypt. When every gateway has the new key first, run "headgate secrets rekey"; when "headgate secrets list" shows that nothing needs the other keys, remove them`;
+function secretKeyProblems({ repository, secretWatch }: Parts): FoundProblem[] {
   const link = { kind: 'settings', setting: 'GATEWAY_SECRET_KEY' } as const;
-  return [found('info', 'secret_key_changing', detail, link)];
+  const { problem } = secretWatch;
+  const problems = problem === undefined ? [] : [found('warning', 'secrets_unreadable', problem, link)];
+  const keys = secretKeysOf(repository);
+  if (keys < 2) return problems;
+  const detail = `The gateway has ${keys} secret keys: the first one encrypts, all of them decrypt. When every gateway has the new key first, run "headgate secrets rekey"; when "headgate secrets list" shows that nothing needs the other keys, remove them`;
+  return [...problems, found('info', 'secret_key_changing', detail, link)];
 }
 
 /** 0 while there has been no database since the start. */

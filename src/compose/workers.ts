@@ -144,7 +144,7 @@ function reserve<T>(counterBytes: number, create: () => T): T {
  * 503 when the targets can be found. A slow or dead source does not delay the start further.
  */
 export async function listenForTraffic(
-  { discovery, clock, settings: { proxy } }: Parts,
+  { discovery, clock, secretWatch, settings: { proxy } }: Parts,
   supervisor: Supervisor,
   unixSocket: UnixListener | undefined,
 ): Promise<TrafficPorts> {
@@ -155,6 +155,8 @@ export async function listenForTraffic(
     // This thread has read the whole configuration and sent it to the workers.
     createHeapRelease(() => true)();
     watchMemory(clock);
+    // It reads the whole database, which must not delay the start.
+    secretWatch.start();
     return ports;
   } catch (error) {
     const others = [proxy.tlsPort, proxy.unixSocket].filter((other) => other !== undefined);
@@ -184,6 +186,7 @@ export function startHousekeeping(parts: Parts): () => Promise<void> {
     clearInterval(ticking);
     descriptors.stop();
     parts.programWatch.stop();
+    parts.secretWatch.stop();
     probe.stop();
     parts.health.targets.stop();
     // None of these records an event. Each may take seconds when its peer is silent.

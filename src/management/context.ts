@@ -56,6 +56,8 @@ export interface ManagementStatus {
   limits(): string | undefined;
   /** How wrong the clock is, in words; undefined when it is right, or cannot be compared. */
   clock(): string | undefined;
+  /** Which secrets of the database cannot be decrypted; undefined when all can, as far as is known. */
+  secrets(): string | undefined;
   /** Problems with certificates that are served nevertheless; undefined when there are none. */
   certificates(): string | undefined;
   /** The names of the certificates of the traffic listener; undefined when it does not speak TLS. */

@@ -130,6 +130,7 @@ export async function startManagement(overrides: Partial<ManagementDependencies>
       configFile: () => undefined,
       limits: () => undefined,
       clock: () => undefined,
+      secrets: () => undefined,
       certificates: () => undefined,
       certificateNames: () => undefined,
       ownCertificates: { list: () => [], areOrdered: false, isOrdered: () => false, look: () => undefined },

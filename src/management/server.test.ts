@@ -304,6 +304,7 @@ describe('service', () => {
         configFile: () => undefined,
         limits: () => undefined,
         clock: () => undefined,
+        secrets: () => undefined,
         certificates: () => undefined,
         certificateNames: () => undefined,
         ownCertificates: { list: () => [], areOrdered: false, isOrdered: () => false, look: () => undefined },

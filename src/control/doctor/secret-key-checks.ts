@@ -2,6 +2,7 @@
 import { counted } from '../../lib/text/counted.ts';
 import type { SealedCount, SealedState } from '../../storage/secret-store.ts';
 import type { MaybeSealing } from '../../storage/secrets/sealed-config.ts';
+import { unreadableFix, unreadableText } from '../database/secret-watch.ts';
 import { warning, type Finding } from './finding.ts';
 
 const CHECK = 'secret key';
@@ -13,9 +14,7 @@ export function secretKeyChecks(
 ): Finding[] {
   const found: Finding[] = [];
   const keys = box?.keyIds.length ?? 0;
-  const [old, lost, plain] = (['other', 'unreadable', 'plain'] as const).map((state) =>
-    sumOf(counts ?? [], state),
-  );
+  const [old, plain] = (['other', 'plain'] as const).map((state) => sumOf(counts ?? [], state));
   if (keys > 1) {
     const needed =
       counts === undefined
@@ -31,18 +30,9 @@ export function secretKeyChecks(
       ),
     );
   }
-  if (lost !== undefined && lost > 0) {
-    const places = new Set(
-      (counts ?? []).filter(({ state }) => state === 'unreadable').map(({ place }) => place),
-    );
-    found.push(
-      warning(
-        CHECK,
-        `${counted(lost, 'stored value', 'stored values')} cannot be decrypted (${[...places].join(', ')})`,
-        `add the key with which they were encrypted to ${box?.keyName ?? 'GATEWAY_SECRET_KEY'}, behind the first one, and run headgate secrets rekey`,
-      ),
-    );
-  }
+  const unreadable = unreadableText(counts ?? []);
+  if (unreadable !== undefined)
+    found.push(warning(CHECK, unreadable, unreadableFix(box?.keyName ?? 'GATEWAY_SECRET_KEY')));
   if (plain !== undefined && plain > 0) {
     found.push(
       warning(

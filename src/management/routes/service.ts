@@ -72,7 +72,7 @@ function readiness(context: ManagementContext): Operation {
     success: {
       status: 200,
       description:
-        'Workers serve. `reason` says if they do so without the database or without the store of limits, with a certificate that has expired or expires soon, with a clock that differs from that of the database, or with an earlier content of the configuration files',
+        'Workers serve. `reason` says if they do so without the database or without the store of limits, with a certificate that has expired or expires soon, with a clock that differs from that of the database, with secrets that cannot be decrypted, or with an earlier content of the configuration files',
       schema: readinessEnvelope,
     },
     handle: async (): Promise<Answer> => {
@@ -86,6 +86,7 @@ function readiness(context: ManagementContext): Operation {
         database,
         fileText(context),
         status.clock(),
+        status.secrets(),
         status.limits(),
         status.certificates(),
       ].filter((reason) => reason !== undefined);

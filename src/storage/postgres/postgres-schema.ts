@@ -12,6 +12,7 @@ import { sqlState } from './postgres-errors.ts';
 import { DatabaseEmpty, SchemaBehind, StorageRefused } from '../repository.ts';
 import type { SecretBox } from '../secrets/secret-box.ts';
 import { SECRET_KEY_SETTING, serverSecretBox } from '../secrets/secret-key.ts';
+import { heldSecrets } from '../secrets/stored-secrets.ts';
 import { inspectSealedValues } from '../sql/policy-secrets.ts';
 import type { Tables } from '../sql/kysely-tables.ts';
 
@@ -105,9 +106,8 @@ async function openSecrets(
   { secretKeys, secretPlaces }: Pick<PrepareOptions, 'secretKeys' | 'secretPlaces'>,
 ): Promise<SecretBox> {
   const isNew = !(await hasTable(db, 'app'));
-  const secrets = await serverSecretBox(
-    secretKeys,
-    async () => !isNew && (await inspectSealedValues(db, secretPlaces, undefined)).total > 0,
+  const secrets = await serverSecretBox(secretKeys, async () =>
+    isNew ? 'none' : heldSecrets(db, secretPlaces, (name) => hasTable(db, name)),
   );
   if (isNew || secretKeys === undefined) return secrets;
   const { otherKey, damaged } = await inspectSealedValues(db, secretPlaces, secrets);

@@ -31,6 +31,18 @@ export function wantedKey(databasePath: string): string {
   return `${SECRET_KEY_SETTING}, or while that is unset the file "${secretKeyFile(databasePath)}", to contain the key with which they were encrypted`;
 }
 
+/** `others`: webhooks or certificates, and no policies, so that a start with a new key loses no protection. */
+export type HeldSecrets = 'policies' | 'others' | 'none';
+
+/** @param wanted the key that opens them */
+function missingKeyText(database: string, held: HeldSecrets, wanted: string): string {
+  const lost =
+    held === 'others'
+      ? `. If that key is lost, set ${SECRET_KEY_SETTING} to a new one: webhooks then need their URLs and secrets again, and certificates are ordered again`
+      : '';
+  return `Cannot open ${database}: it contains encrypted secrets, but there is no key for them; expected ${wanted}${lost}`;
+}
+
 /** A random key for a database in memory, which ends with the process. */
 export function memorySecretBox(): SecretBox {
   return createSecretBox([secretBytes(KEY_BYTES)], 'this process');
@@ -44,13 +56,13 @@ export function memorySecretBox(): SecretBox {
  */
 export async function serverSecretBox(
   keys: SecretKeys | undefined,
-  holdsSecrets: () => Promise<boolean>,
+  holdsSecrets: () => Promise<HeldSecrets>,
 ): Promise<SecretBox> {
   if (keys !== undefined) return createSecretBox(keys, SECRET_KEY_SETTING);
-  if (await holdsSecrets()) {
-    throw new StorageRefused(
-      `Cannot open the database: it contains encrypted secrets, but there is no key for them; expected ${SECRET_KEY_SETTING} to be the key with which they were encrypted`,
-    );
+  const held = await holdsSecrets();
+  if (held !== 'none') {
+    const wanted = `${SECRET_KEY_SETTING} to be the key with which they were encrypted`;
+    throw new StorageRefused(missingKeyText('the database', held, wanted));
   }
   return keylessSecretBox();
 }
@@ -80,16 +92,14 @@ export function keylessSecretBox(): SecretBox {
 export async function fileSecretBox(
   databasePath: string,
   keys: SecretKeys | undefined,
-  holdsSecrets: () => Promise<boolean>,
+  holdsSecrets: () => Promise<HeldSecrets>,
 ): Promise<SecretBox> {
   if (keys !== undefined) return createSecretBox(keys, SECRET_KEY_SETTING);
   const file = secretKeyFile(databasePath);
   const existing = readKeyFile(file);
-  if (existing === undefined && (await holdsSecrets())) {
-    throw new StorageRefused(
-      `Cannot open the database "${databasePath}": it contains encrypted secrets, but there is no key for them; expected ${wantedKey(databasePath)}`,
-    );
-  }
+  const held = existing === undefined ? await holdsSecrets() : 'none';
+  if (held !== 'none')
+    throw new StorageRefused(missingKeyText(`the database "${databasePath}"`, held, wantedKey(databasePath)));
   return createSecretBox(existing ?? makeKeyFile(file), `the file "${file}"`);
 }
 

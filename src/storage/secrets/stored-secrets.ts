@@ -4,7 +4,9 @@ import { sql, type Kysely, type RawBuilder } from 'kysely';
 import { withBudget } from '../../lib/deadline-budget.ts';
 import type { SealedCount, SealedState, SecretStore } from '../secret-store.ts';
 import type { Tables } from '../sql/kysely-tables.ts';
-import type { Sealing } from '../sql/policy-secrets.ts';
+import type { SecretPlaces } from '../../model/policy.ts';
+import { inspectSealedValues, type Sealing } from '../sql/policy-secrets.ts';
+import type { HeldSecrets } from './secret-key.ts';
 import { maskAuditedUrls } from '../sql/events/sealed-url.ts';
 import { isSealed, neededKeyId, type SecretBox } from './secret-box.ts';
 import { SEALED_COLUMNS, type ChangeSealed, type SealedColumn } from './sealed-columns.ts';
@@ -37,6 +39,27 @@ export function createSecretStore(deps: StoredSecretsDeps): SecretStore {
     count: () => withBudget(undefined, () => countAll(deps)),
     rekey: () => withBudget(undefined, () => rekeyAll(deps)),
   };
+}
+
+/**
+ * What a database that is opened without a key holds. Looks at no history: it can do without the key. Scans whole
+ * tables.
+ * @param hasTable false where the schema is older
+ */
+export async function heldSecrets(
+  db: Kysely<Tables>,
+  places: SecretPlaces,
+  hasTable: (name: string) => Promise<boolean>,
+): Promise<HeldSecrets> {
+  if ((await inspectSealedValues(db, places, undefined)).total > 0) return 'policies';
+  for (const column of SEALED_COLUMNS) {
+    if (column.belongsTo !== 'webhooks' && column.belongsTo !== 'certificates') continue;
+    if (!(await hasTable(column.table))) continue;
+    for await (const rows of pagesOf((work) => work(db), column)) {
+      if (rows.some(({ text }) => /(^|\/)enc:v/.test(text))) return 'others';
+    }
+  }
+  return 'none';
 }
 
 async function countAll({ secrets, inRead }: StoredSecretsDeps): Promise<readonly SealedCount[]> {
@@ -97,6 +120,7 @@ function openedForRekey(stored: string, place: string, box: SecretBox) {
 
 function stateOf(sealed: string, place: string, { box }: Sealing): SealedState {
   if (!isSealed(sealed)) return 'plain';
+  if (box.keyIds.length === 0) return 'unreadable';
   if ('problem' in box.open(sealed, place)) return 'unreadable';
   return neededKeyId(sealed) === box.keyIds[0] ? 'current' : 'other';
 }

@@ -11,6 +11,7 @@ import { migrate, migrationState, type MigrationState } from '../migrate.ts';
 import { SchemaBehind, StorageRefused } from '../repository.ts';
 import type { SecretBox } from '../secrets/secret-box.ts';
 import { fileSecretBox, memorySecretBox, wantedKey } from '../secrets/secret-key.ts';
+import { heldSecrets } from '../secrets/stored-secrets.ts';
 import { inspectSealedValues } from '../sql/policy-secrets.ts';
 import type { Tables } from '../sql/kysely-tables.ts';
 
@@ -63,10 +64,8 @@ async function openSecrets(
   if (path === MEMORY) return memorySecretBox();
   const file = resolve(path);
   const isNew = !(await hasTable(db, 'app'));
-  const secrets = await fileSecretBox(
-    file,
-    secretKeys,
-    async () => !isNew && (await inspectSealedValues(db, secretPlaces, undefined)).total > 0,
+  const secrets = await fileSecretBox(file, secretKeys, async () =>
+    isNew ? 'none' : heldSecrets(db, secretPlaces, (name) => hasTable(db, name)),
   );
   if (isNew) return secrets;
   const { otherKey, damaged } = await inspectSealedValues(db, secretPlaces, secrets);

@@ -417,7 +417,7 @@ test('a key file without read permission stops the start', async () => {
 });
 
 test('a key file that cannot be made stops the start, and names the setting', async () => {
-  const made = fileSecretBox(join(folder, 'gone', 'headgate.db'), undefined, async () => false);
+  const made = fileSecretBox(join(folder, 'gone', 'headgate.db'), undefined, async () => 'none');
   await expect(made).rejects.toBeInstanceOf(StorageUnavailable);
   await expect(made).rejects.toThrow(
     /^Cannot create the secret key ".*gone.secret-key": it does not exist; expected a folder .* or GATEWAY_SECRET_KEY/,

@@ -341,6 +341,37 @@ describe('the URL of a webhook', { timeout: 120_000 }, () => {
     });
   });
 
+  it('needs its key at the start; with a new key, the start says what cannot be decrypted', async () => {
+    await withGateway({ GATEWAY_SECRET_KEY: KEY }, async (gateway) =>
+      gateway.must('POST', '/webhooks', input),
+    );
+    for (const args of [[], ['migrate']])
+      expect(await failure({}, args)).toMatch(
+        /it contains encrypted secrets, but there is no key for them; .* If that key is lost, set GATEWAY_SECRET_KEY to a new one/,
+      );
+    expect(readdirSync(folder), 'no key was made').not.toContain('secret-key');
+    await withGateway({ GATEWAY_SECRET_KEY: OTHER_KEY }, async (gateway) => {
+      const problem =
+        '2 stored values cannot be decrypted (webhooks): add the key with which they were encrypted to GATEWAY_SECRET_KEY, behind the first one, and run headgate secrets rekey';
+      await expect.poll(() => gateway.output()).toContain('secrets cannot be decrypted');
+      expect(gateway.output()).toContain(problem);
+      const ready = await fetch(`${gateway.base}/readyz`);
+      expect([ready.status, await ready.json()]).toMatchObject([
+        200,
+        { data: { ready: true, reason: problem } },
+      ]);
+      const problems = await gateway.must('GET', '/problems');
+      expect(problems).toContainEqual(
+        expect.objectContaining({ code: 'secrets_unreadable', detail: problem }),
+      );
+    });
+    await withGateway({ GATEWAY_SECRET_KEY: KEY }, async (gateway) => {
+      const ready = await fetch(`${gateway.base}/readyz`);
+      expect(await ready.json()).toMatchObject({ data: { reason: null } });
+      expect(gateway.output()).not.toContain('secrets cannot be decrypted');
+    });
+  });
+
   it('that cannot be decrypted is not used, and has to be set again', async () => {
     await withGateway({ GATEWAY_SECRET_KEY: KEY }, async (gateway) =>
       gateway.must('POST', '/webhooks', input),

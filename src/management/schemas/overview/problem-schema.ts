@@ -49,6 +49,7 @@ export const PROBLEMS = {
   webhook_failing: 'A webhook fails',
   events_given_up: 'Events could not be delivered to webhooks',
   events_dropped: 'Events were not recorded',
+  secrets_unreadable: 'Secrets of the database cannot be decrypted',
   secret_key_changing: 'The secret key is being changed',
   management_without_tls: 'The management API has no TLS',
 } as const;
