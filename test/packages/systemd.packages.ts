@@ -29,6 +29,7 @@ const PACKAGES = [
   'procps',
 ];
 const ALERT_MS = 300_000;
+const MANY_REQUESTS = 45_000;
 
 let folder = '';
 let root = '';
@@ -88,6 +89,31 @@ it('the journal has no secret of the gateway', async () => {
   expect(token).toMatch(/^hga_/);
   expect(journal).not.toContain(token);
   expect(journal).not.toContain((await typed('printf %s "$DB_PASSWORD"')).trim());
+});
+
+it('the journal has a line for each request, however many there are', async () => {
+  // By default it takes at most 40,000 of a unit in half a minute, and fewer where the disk is small.
+  writeFileSync(
+    join(root, 'root/many.js'),
+    `const { request, Agent } = require('node:https');
+const agent = new Agent({ keepAlive: true, maxSockets: 16, rejectUnauthorized: false });
+let left = ${MANY_REQUESTS};
+const ask = () => {
+  if (left-- <= 0) return;
+  const answered = (response) => response.resume().on('end', ask);
+  request({ host: '127.0.0.1', port: 443, path: '/many-requests', agent }, answered).end();
+};
+for (let count = 0; count < 16; count++) ask();
+`,
+  );
+  const lines = await typed(`/usr/lib/headgate/node/bin/node many.js
+count() { journalctl --unit=headgate --output=cat --no-pager | grep -c '"path":"/many-requests"'; }
+for try in $(seq 50); do
+  [ "$(count)" -ge ${MANY_REQUESTS} ] && break
+  sleep 0.2
+done
+count`);
+  expect(lines).toBe(`${MANY_REQUESTS}\n`);
 });
 
 it('the unit reads its files again, and starts again when its process is killed', async () => {
