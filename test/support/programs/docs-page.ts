@@ -4,7 +4,15 @@
  * Ports are replaced by free ones, nothing else. A page that starts gateways itself gets none.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { freePort } from '../backends/origin-process.ts';
@@ -17,6 +25,9 @@ const ROOT = resolve(import.meta.dirname, '../../..');
 const START_TIMEOUT_MS = 60_000;
 /** As the pages write them: traffic, management, backends. */
 const PORTS = ['8080', '9090', '9001', '9002'];
+
+/** What a page may leave in the folder: what a gateway and this test make, and a token that the reader keeps. */
+const KEPT: ReadonlySet<string> = new Set(['bin', 'data', 'errors.txt', 'prometheus-token']);
 
 export interface Step {
   /** Of the block in the page, from 1. */
@@ -92,7 +103,10 @@ export async function runPage(
       const problem = await runStep(step, shell, join(folder, 'errors.txt'));
       if (problem !== undefined) return `${path}:${step.line}: ${problem}`;
     }
-    return undefined;
+    const left = leftIn(folder);
+    return left.length === 0
+      ? undefined
+      : `${path} leaves ${left.join(', ')} in the folder; expected a clean-up at its end`;
   } finally {
     await shell.type('kill $(jobs -p); wait');
     await shell.close();
@@ -115,6 +129,11 @@ function makeCommand(folder: string, page: string): void {
     `exec "${process.execPath}" ${START_FLAGS.join(' ')} "${MAIN}" "$@"`,
   ];
   writeFileSync(join(folder, 'bin/headgate'), `${lines.join('\n')}\n`, { mode: 0o755 });
+}
+
+/** Hidden files belong to the shell and its programs. */
+function leftIn(folder: string): string[] {
+  return readdirSync(folder).filter((name) => !KEPT.has(name) && !name.startsWith('.'));
 }
 
 async function runStep(step: Step, shell: Shell, errors: string): Promise<string | undefined> {
