@@ -26,5 +26,7 @@ it('the page on the path of a request has the folders of the parts in the order 
   const listed = [...PAGE.matchAll(/src\/policy\/parts\/[a-z-]+/g)].map(([folder]) => folder);
   const inPage = [...new Set(listed)].filter((folder) => firstStage.has(folder));
   const inOrder = [...firstStage].toSorted(([, a], [, b]) => a - b).map(([folder]) => folder);
-  expect(inPage).toEqual(inOrder);
+  const what =
+    'docs/explanation/request-path.md needs a row for each stage, at the place where the stage runs';
+  expect(inPage, what).toEqual(inOrder);
 });
