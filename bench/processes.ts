@@ -129,7 +129,7 @@ export async function freePort(): Promise<number> {
 }
 
 /** Ends everything at once; also the last act of the process. */
-export function cleanUp(): void {
+function cleanUp(): void {
   for (const child of running) killTree(child);
   if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
   folder = undefined;

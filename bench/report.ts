@@ -139,7 +139,7 @@ function keptResults({ machine: on, failures }: Report): NamedResult[] {
     }));
 }
 
-export function reportMarkdown({ machine: on, results, failures }: Report): string {
+function reportMarkdown({ machine: on, results, failures }: Report): string {
   const parts = results.map(
     ({ id, title, at, pace, figures, checks, notes = [] }) =>
       `## ${id}: ${title}\n\n${at}, ${pace}.\n\n${markdown(figureRows(figures))}${markdown(checkRows(checks))}` +

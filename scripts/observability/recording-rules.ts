@@ -14,7 +14,7 @@ export interface RecordingGroup {
 }
 
 /** Beyond the five minutes for which rates are recorded. */
-export const LONG_WINDOWS = ['30m', '1h', '2h', '6h', '1d', '3d'] as const;
+const LONG_WINDOWS = ['30m', '1h', '2h', '6h', '1d', '3d'] as const;
 
 /** A response that begins later than this counts as slow. */
 export const SLOW_SECS = 1;

@@ -13,7 +13,7 @@ import { STORE_ALERTS } from './store-alerts.ts';
  */
 const OVER_DAYS = 'apps-over-days';
 
-export const ALERT_GROUPS: Readonly<Record<string, readonly Alert[]>> = {
+const ALERT_GROUPS: Readonly<Record<string, readonly Alert[]>> = {
   apps: FAST_ALERTS,
   [OVER_DAYS]: SLOW_ALERTS,
   backends: BACKEND_ALERTS,

@@ -2,7 +2,7 @@
  * Which npm packages are in what users install, with version, licence and the text of it: those that the bundle is made
  * of (build.ts lists them), those that it leaves outside, and those of the console.
  */
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isAllowedLicence } from './licence-rules.ts';
 
@@ -118,11 +118,4 @@ function problemsOf({ name, version, licence, integrity }: ShippedPackage): stri
       : [`${at}: its licence is ${JSON.stringify(licence)}, which is not in the list`]),
     ...(version === '' || integrity === '' ? [`${at}: package-lock.json does not say what it is`] : []),
   ];
-}
-
-/** Whether the tools that a package is made with are there. */
-export function hasAllPackages(root: string): boolean {
-  return ['node_modules/rolldown', 'console/node_modules/react'].every((path) =>
-    existsSync(join(root, path)),
-  );
 }

@@ -4,7 +4,7 @@ import type { KeyUsage } from '../../src/model/key-usage.ts';
 import type { Repository } from '../../src/storage/repository.ts';
 import { at, change, makeKey, nextId, seed } from './records.ts';
 
-export function usageOf(keyId: string, fields: Partial<KeyUsage> = {}): KeyUsage {
+function usageOf(keyId: string, fields: Partial<KeyUsage> = {}): KeyUsage {
   return { keyId, date: '2026-01-31', lastUsedMs: 0, allowed: 0, limited: 0, denied: 0, ...fields };
 }
 

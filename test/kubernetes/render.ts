@@ -8,7 +8,7 @@ import { goProgram } from '../support/programs/go-tools.ts';
 import { writeSchemas } from './schemas.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
-export const KUSTOMIZE = join(ROOT, 'deploy/kustomize');
+const KUSTOMIZE = join(ROOT, 'deploy/kustomize');
 /** Helm as it is built here takes itself for an old one otherwise. */
 const KUBERNETES_VERSION = '1.34.1';
 

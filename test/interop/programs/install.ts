@@ -76,7 +76,7 @@ export function npmPackages(...packages: readonly string[]): string {
 export const source = (file: string): string => join(SOURCES, file);
 
 /** The interpreter of an environment of Python with these packages. */
-export function pythonPackages(...packages: readonly string[]): string {
+function pythonPackages(...packages: readonly string[]): string {
   const folder = once(`python-${packages.join('-').replaceAll(/[^\w.-]/g, '')}`, (path) => {
     run(requireProgram('python3', 'python3-venv'), ['-m', 'venv', path]);
     run(join(path, 'bin/python'), ['-m', 'pip', 'install', '-q', ...packages]);

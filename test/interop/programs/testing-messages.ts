@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type * as grpc from '@grpc/grpc-js';
 import protobuf from 'protobufjs';
 
-export const PROTO_FILE = join(import.meta.dirname, 'testing.proto');
+const PROTO_FILE = join(import.meta.dirname, 'testing.proto');
 
 type Definitions = Readonly<Record<string, grpc.MethodDefinition<object, object>>>;
 

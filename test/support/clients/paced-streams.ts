@@ -81,7 +81,7 @@ export class PacedReader {
 }
 
 /** Writes the pattern, up to `bytes`, as fast as the socket takes it. */
-export function writePattern(socket: net.Socket, bytes: number): { readonly sent: () => number } {
+function writePattern(socket: net.Socket, bytes: number): { readonly sent: () => number } {
   let sent = 0;
   const more = (): void => {
     while (sent < bytes && !socket.destroyed) {

@@ -18,7 +18,7 @@ const WINDOW_SECS = 31_000_000;
 const KEYS = 6;
 
 /** The value of key `index`: the same in every configuration, whether the key is there or not. */
-export const tokenOfKey = (index: number): string => createToken(API_KEY_PREFIX, Buffer.alloc(32, index + 1));
+const tokenOfKey = (index: number): string => createToken(API_KEY_PREFIX, Buffer.alloc(32, index + 1));
 
 /** @param percent how often it is there */
 const some = <T>(arbitrary: fc.Arbitrary<T>, percent = 30): fc.Arbitrary<T | undefined> =>

@@ -14,7 +14,7 @@ export async function expectWorkingGateway(gateway: TestGateway): Promise<void> 
 }
 
 /** A first app, and a request through it. */
-export async function expectFirstRequest(gateway: TestGateway): Promise<void> {
+async function expectFirstRequest(gateway: TestGateway): Promise<void> {
   const origin = await startOrigin();
   try {
     await gateway.must('POST', '/apps', { name: 'First', slug: 'first', gateway_path: '/first' });
