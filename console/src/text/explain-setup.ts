@@ -12,7 +12,7 @@ export const setupWords = {
   share: 'Share of the requests (percent)',
   shareHint: 'At least 0.1.',
   on: (share: string, app: string): string => `Keeps ${share} of the requests of ${app}, until`,
-  off: 'Off: of served requests only those of the last moments are kept.',
+  off: 'Off: only the most recent served requests are kept.',
   start: 'Start sampling',
   replace: 'Replace',
   stop: 'Stop sampling',

@@ -24,7 +24,7 @@ export const explainWords = {
   urlSpace: 'Must have no spaces: one in a path is written %20',
   methodSpace: 'Must be one word, such as GET',
   ask: 'Explain',
-  recorded: 'A request that came',
+  recorded: 'A request that was made',
   requestIdHint:
     'In the answer to it (request_id, X-Request-Id) and in the access log; the id of its trace works too. Each worker keeps its last 1,000 refused or failed requests.',
   askRecorded: 'Explain this request',

@@ -6,7 +6,7 @@ const NUMBER = new Intl.NumberFormat('en');
 export const saveWords = {
   checking: 'Trying the change, without making it …',
   why: 'Why (for the history)',
-  whyHint: 'Optional. Stands beside the change in the history of the configuration; empty: the title above.',
+  whyHint: 'Optional. The history shows it beside the change. Empty: the title above.',
   /** @param areNew whether all of them come with the change */
   effects: (endpoints: number, keys: number, areNew: { routes: boolean; keys: boolean }): string => {
     if (endpoints === 0 && keys === 0) return 'This changes no route and no key yet.';
