@@ -49,52 +49,16 @@ const ENVIRONMENTS: readonly Environment[] = [ALL_ON, ONLY_TRACES, {}];
 
 /** At least two of these are values of each setting. */
 const VALUES = [
-  ...[
-    'true',
-    'false',
-    '2',
-    '3',
-    '600',
-    '660',
-    '5000',
-    '20000',
-    '70000',
-    '100000000',
-    '200000000',
-    '0.5',
-    '0.25',
-  ],
-  ...[
-    'one',
-    'two',
-    '/one',
-    '/two',
-    'one.pem',
-    'two.pem',
-    'openid,one',
-    'openid,two',
-    'one=admin',
-    'two=admin',
-  ],
-  ...['https://one.test/', 'https://two.test/', 'https://one.test/{trace_id}', 'https://two.test/{trace_id}'],
-  ...['redis://one.test', 'redis://two.test', 'postgres://one.test/y', 'postgres://two.test/y'],
-  ...['sqlite://one.db', 'sqlite://two.db', '10.0.0.0/8', '11.0.0.0/8', '127.0.0.1', '127.0.0.2'],
-  ...[
-    '127.0.0.1:53',
-    '127.0.0.2:53',
-    'json',
-    'text',
-    'none',
-    'all',
-    'errors',
-    'error',
-    'debug',
-    'request_id',
-  ],
-  ...['h'.repeat(40), 'i'.repeat(40), 'ab'.repeat(32), 'cd'.repeat(32), 'gzip', 'delta', 'cumulative'],
-  ...['exact', 'leased', 'mailto:a@one.test', 'mailto:a@two.test', 'http-01', 'tls-alpn-01', 'rsa-2048'],
-  ...['ecdsa-p256', 'letsencrypt-staging', 'RS256', 'ES256', 'traces', 'metrics', 'use', 'refuse', 'status'],
-];
+  'true false 2 3 600 660 5000 20000 70000 100000000 200000000 0.5 0.25',
+  'one two /one /two one.pem two.pem openid,one openid,two one=admin two=admin',
+  'https://one.test/ https://two.test/ https://one.test/{trace_id} https://two.test/{trace_id}',
+  'redis://one.test redis://two.test postgres://one.test/y postgres://two.test/y',
+  'sqlite://one.db sqlite://two.db 10.0.0.0/8 11.0.0.0/8 127.0.0.1 127.0.0.2 127.0.0.1:53 127.0.0.2:53',
+  'json text none all errors error debug request_id status gzip delta cumulative exact leased use refuse',
+  'mailto:a@one.test mailto:a@two.test http-01 tls-alpn-01 rsa-2048 ecdsa-p256 letsencrypt-staging',
+  'RS256 ES256 traces metrics',
+  `${'h'.repeat(40)} ${'i'.repeat(40)} ${'ab'.repeat(32)} ${'cd'.repeat(32)}`,
+].flatMap((line) => line.split(' '));
 
 /** Without it the start is refused; nothing else depends on it. */
 const GATES: ReadonlySet<string> = new Set(['GATEWAY_ACME__ACCEPT_TERMS']);
