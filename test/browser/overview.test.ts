@@ -29,7 +29,7 @@ it('links to the first steps when there is no app', async () => {
   const { page, expectNoProblems } = await console.open('/');
   await heading(page, 'Overview').waitFor();
   await page.getByRole('main').getByRole('link', { name: /app/i }).first().waitFor();
-  await page.getByText('Nothing is wrong').waitFor();
+  await page.getByText('Nothing is known to be wrong').waitFor();
   expect(await axe(page)).toEqual([]);
   await screenshot(page, 'overview-empty');
   expectNoProblems();
@@ -138,7 +138,7 @@ it('says of every revision with traffic how its backend does', async () => {
   await broken.getByRole('row', { name: /v1 r1.*(failing|on trial).*ECONNREFUSED/ }).waitFor();
   await page
     .getByRole('table', { name: 'Revisions of shop' })
-    .getByRole('row', { name: /v1 r1.*reachable/ })
+    .getByRole('row', { name: /v1 r1.*in service/ })
     .waitFor();
   await screenshot(page, 'health');
   await page.getByLabel('Search apps').fill('brok');

@@ -26,7 +26,7 @@ export const healthWords = {
     lastError: 'Last error',
     lastProbe: 'Last health check',
   },
-  states: { closed: 'reachable', half_open: 'on trial', open: 'failing', none: 'unknown' },
+  states: { closed: 'in service', half_open: 'on trial', open: 'failing', none: 'unknown' },
   targets: (total: number, isFirst: boolean): string => targetsText(total, isFirst),
   targetsInService: (count: number, total: number, isFirst: boolean): string =>
     total === 0

@@ -84,7 +84,7 @@ export const overviewWords = {
 
 export const problemWords = {
   title: 'What is wrong',
-  none: 'Nothing is wrong: the gateway, its backends and its certificates work.',
+  none: 'Nothing is known to be wrong with the gateway, its backends or its certificates.',
   severities: { critical: 'Critical', warning: 'Warning', info: 'Remark' },
   since: 'since',
   on: (node: string): string => `on ${node}`,
