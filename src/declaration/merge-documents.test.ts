@@ -10,6 +10,20 @@ function read(file: string, yaml: string): DeclaredDocument {
 
 const APP = 'apps:\n  billing:\n    gateway_path: /billing\n    versions:\n      v1: {}\n';
 
+describe('a document of another program', () => {
+  it.each([
+    [
+      '_format_version: "3.0"\nservices: []\n',
+      'is a configuration of Kong; "headgate import kong" converts it',
+    ],
+    ['openapi: 3.1.0\npaths: {}\n', 'is an OpenAPI description; "headgate import openapi" converts it'],
+    ['swagger: "2.0"\npaths: {}\n', 'is an OpenAPI description; "headgate import openapi" converts it'],
+  ])('%j is one problem, which names the import', (yaml, detail) => {
+    const { problems } = mergeDocuments([read('a.yaml', APP), read('b.yaml', yaml)]);
+    expect(problems).toEqual([{ file: 'b.yaml', line: 1, column: 1, pointer: '', detail }]);
+  });
+});
+
 describe('several documents', () => {
   it('make one configuration, each adding to the apps and versions of the others', () => {
     const { value, problems } = mergeDocuments([

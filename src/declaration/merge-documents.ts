@@ -25,6 +25,13 @@ export interface MergedDocuments {
   locate(pointer: string): Place;
 }
 
+/** Configurations of other programs, by a member that only they have, and the import that reads them. */
+const FOREIGN: readonly (readonly [member: string, what: string, command: string])[] = [
+  ['_format_version', 'a configuration of Kong', 'headgate import kong'],
+  ['openapi', 'an OpenAPI description', 'headgate import openapi'],
+  ['swagger', 'an OpenAPI description', 'headgate import openapi'],
+];
+
 const EACH_OWNER = '. Plan and apply the files of each owner apart';
 
 /** @param documents at least one, each with its resolved value */
@@ -36,6 +43,12 @@ export function mergeDocuments(documents: readonly DeclaredDocument[]): MergedDo
     if (document.value === null) continue;
     if (!isObject(document.value)) {
       problems.push({ ...start(document), pointer: '', detail: 'must be a mapping with "apps"' });
+      continue;
+    }
+    const foreign = FOREIGN.find(([member]) => Object.hasOwn(document.value as object, member));
+    if (foreign !== undefined) {
+      const [, what, command] = foreign;
+      problems.push({ ...start(document), pointer: '', detail: `is ${what}; "${command}" converts it` });
       continue;
     }
     mergeInto(value, document.value, DOCUMENT_SHAPE, '', (pointer) => {
