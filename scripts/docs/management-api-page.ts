@@ -18,11 +18,15 @@ Every call except those marked "none" needs \`Authorization: Bearer <admin token
 at most 1 MiB, of a transaction 8 MiB, of a whole configuration 32 MiB. Unknown fields and query parameters are refused. A write is answered when it is stored and every worker
 obeys it. Records have an \`ETag\`; writes honour \`If-Match\` (412), reads \`If-None-Match\` (304).
 
-Lists are in pages of \`limit\` records, oldest first; \`cursor\` is the \`page.next_cursor\` of the previous page. Filters
-combine, and \`page.total\` counts what matches: \`q\` finds a text in names, labels, paths and descriptions (A to Z in
-either case, no wildcards), \`label=team:billing\` an app's label (repeated: all of them), \`status\` a version's status,
-\`current\` or \`not_current\` revisions, \`active\` or \`inactive\` endpoints, and \`active\`, \`revoked\` or \`expired\`
-tokens; \`updated_since\` takes an RFC 3339 time.`,
+Lists are in pages of \`limit\` records, oldest first; \`cursor\` is the \`page.next_cursor\` of the previous page.
+Filters combine, and \`page.total\` counts what matches:
+
+| filter | finds |
+| --- | --- |
+| \`q=text\` | records with this text in a name, label, path or description; A to Z in either case, no wildcards |
+| \`label=team:billing\` | apps with this label; repeated: with all of them |
+| \`status\` | versions with this status, \`current\` or \`not_current\` revisions, \`active\` or \`inactive\` endpoints, \`active\`, \`revoked\` or \`expired\` tokens |
+| \`updated_since\` | records that were changed since this RFC 3339 time |`,
     ...tags.map((tag) =>
       section(
         tag,
