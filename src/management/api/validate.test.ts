@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { ApiKeyInputSchema } from '../schemas/api-key.ts';
 import { AppInputSchema } from '../schemas/app.ts';
 import { EndpointInputSchema } from '../schemas/endpoint.ts';
-import { jsonSchema, patchSchema, type JsonSchema } from '../../model/json-schema.ts';
+import { jsonSchema, patchSchema, requireOneOf, type JsonSchema } from '../../model/json-schema.ts';
 import { RevisionInputSchema } from '../schemas/revision.ts';
 import { VersionInputSchema } from '../schemas/version.ts';
 import { FIELD_ERRORS_MAX, validate } from './validate.ts';
@@ -132,6 +132,13 @@ describe('validate', () => {
       { pointer: '/default_policy/rate_limit/per', detail: 'must be a string' },
       { pointer: '/default_policy/cors/allowed_origins', detail: 'is required' },
     ]);
+  });
+
+  it('names all fields of which one is required', () => {
+    const one = Type.Optional(Type.String());
+    const schema = requireOneOf(jsonSchema(Type.Object({ a: one, b: one, c: one })), ['a', 'b', 'c']);
+    expect(validate(schema, {})).toEqual([{ pointer: '/a', detail: 'is required, unless b or c is given' }]);
+    expect(validate(schema, { c: '' })).toEqual([]);
   });
 
   it('counts characters, not UTF-16 units', () => {

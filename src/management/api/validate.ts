@@ -173,7 +173,10 @@ function missingAlternatives(schema: JsonSchema, value: unknown, pointer = ''): 
   const names = alternativesOf(schema);
   if (names === undefined || names.some((name) => Object.hasOwn(value, name))) return inside;
   const [first = '', ...others] = names;
-  return [{ pointer: `${pointer}/${first}`, detail: `is required, or ${others.join(' or ')}` }, ...inside];
+  return [
+    { pointer: `${pointer}/${first}`, detail: `is required, unless ${others.join(' or ')} is given` },
+    ...inside,
+  ];
 }
 
 function leads(schema: JsonSchema): boolean {

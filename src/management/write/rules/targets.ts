@@ -41,7 +41,9 @@ export function placeBackend(
   if (discovery !== undefined && discovery !== null) return placeDiscovery(input, discovery);
   if (targets === undefined || targets === null) {
     if (host === undefined)
-      return { errors: [{ pointer: '/backend_host', detail: 'is required, or targets or discovery' }] };
+      return {
+        errors: [{ pointer: '/backend_host', detail: 'is required, unless targets or discovery is given' }],
+      };
     const parsed = parseBackendHost(host);
     if ('error' in parsed) return { errors: [{ pointer: '/backend_host', detail: parsed.error }] };
     return {
