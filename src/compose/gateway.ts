@@ -19,6 +19,7 @@ import { CertificateWatches, readCertificates, type ReadCertificates } from './l
 import { statsHistory } from './start-stats.ts';
 import { startEvents } from './events/start-events.ts';
 import { createEvents } from './events/event-parts.ts';
+import { StopSteps } from '../control/database/stop-steps.ts';
 import { startConfigFile } from './start-config-file.ts';
 import { createManagement, listenForManagement, writeDependencies, type Phase } from './management.ts';
 import { createTraceExport, readCollectorFiles, watchCollectorFiles, type Logging } from './telemetry.ts';
@@ -172,44 +173,44 @@ async function startParts(options: LoggedStart, claimFolder: () => void): Promis
   const open = (mustExist: boolean) => openDatabase(database, settings, clock, mustExist);
   const opened = await startDatabase(database, open, log);
   const { repository, recovering, state } = opened;
-  const undo: (() => Promise<unknown>)[] = [() => repository.close()];
+  const undo = new StopSteps(clock, () => repository.close());
   try {
     const limits = await startLimits(settings, clock);
-    undo.unshift(async () => limits.limitNode?.stop());
+    undo.add(async () => limits.limitNode?.stop());
     const snapshotFile = snapshotFileWriter(database, state, clock, log);
     const connecting = ownConnections(settings, clock, certificates);
     const own = { settings, version, clock, log, snapshotFile, ...opened, ...limits, ...connecting };
     const parts: Parts = { ...own, ...recorders(own, logging, connections) };
-    undo.unshift(startHousekeeping(parts));
+    const stopHousekeeping = startHousekeeping(parts, undo);
     const unixSocket = await openUnixSocket(settings, log, options.env);
-    undo.unshift(async () => unixSocket?.remove());
-    undo.unshift(async () => parts.snapshotFile?.stop());
+    const stopSnapshot = async (): Promise<void> => parts.snapshotFile?.stop();
+    undo.add(stopSnapshot, async () => unixSocket?.remove());
     const supervisor = createSupervisor(parts, certificates, WORKER_URL, unixSocket);
     const watches = watchCertificates(parts, supervisor, certificates, () => management);
-    undo.unshift(...startUpkeep(parts, supervisor));
+    undo.add(...startUpkeep(parts, supervisor));
     let phase: Phase = 'starting';
     const changes = createChanges(parts, supervisor);
-    undo.unshift(() => parts.sources.stop().then(() => changes.cluster.stop()));
-    undo.unshift(await prepareAcme(parts, supervisor, changes.cluster, watches, readAcmeCa));
+    undo.addStoring(stopHousekeeping, () => parts.sources.stop().then(() => changes.cluster.stop()));
+    undo.add(await prepareAcme(parts, supervisor, changes.cluster, watches, readAcmeCa));
     const tls = { watches, management: certificates.management?.pairs[0] };
     const writing = writeDependencies(parts, changes);
     const configFile = await startConfigFile(parts, writing, options.env);
-    undo.unshift(async () => configFile?.stop());
+    undo.add(async () => configFile?.stop());
     const shownSettings = settingsInForce(options.env);
     const further = { writing, configFile, threads: THREADS, shownSettings, phase: () => phase };
     const management = await createManagement(parts, supervisor, changes, tls, further);
-    undo.unshift(() => Promise.all([management.close(), parts.acme.service?.stop()]));
+    undo.add(() => Promise.all([management.close(), parts.acme.service?.stop()]));
     // The management port first: of two gateways started at the same time, only one may serve traffic.
     const managementPort = await listenForManagement(management, settings);
     connecting.ownListeners.set('management', managementPort);
     // Before there is traffic. From now on, writes of other nodes wait for this node.
     if (recovering === undefined) await changes.cluster.join(repository.cluster);
-    undo.unshift(() => supervisor.stop(settings.proxy.drainTimeoutMs + STOP_MARGIN_MS));
+    undo.add(() => supervisor.stop(settings.proxy.drainTimeoutMs + STOP_MARGIN_MS));
     const ports = await listenForTraffic(parts, supervisor, unixSocket);
     watches.start();
     parts.collectorFiles?.start();
     configFile?.start();
-    undo.unshift(() => Promise.all([watches.stop(), parts.collectorFiles?.stop()]));
+    undo.add(() => Promise.all([watches.stop(), parts.collectorFiles?.stop()]));
     claimFolder();
     // Of a start that fails, nothing may be left that only that start would have shown.
     if (recovering === undefined) await announceToken(repository);
@@ -228,7 +229,7 @@ async function startParts(options: LoggedStart, claimFolder: () => void): Promis
     const reload = reloadOf([watches.hasAny ? watches : undefined, parts.collectorFiles, configFile]);
     return { takeover: () => takeover.request(), reload, stop };
   } catch (error) {
-    for (const step of undo) await step().catch(() => undefined);
+    await undo.undo();
     throw error;
   }
 }
@@ -243,9 +244,9 @@ async function readNamedFiles(settings: Settings, clock: Clock, log: Logger) {
 }
 
 /** @param graceMs a load balancer polls readiness and sends traffic until it sees the change */
-async function stopAfter(graceMs: number, steps: readonly (() => Promise<unknown>)[]): Promise<void> {
+async function stopAfter(graceMs: number, steps: StopSteps): Promise<void> {
   await delay(graceMs);
-  for (const step of steps) await step();
+  await steps.run();
 }
 
 /** Shows the first admin token, unless one is set or stored. */

@@ -23,6 +23,7 @@ import type { Logger } from '../observe/log.ts';
 import type { Settings } from '../settings/settings.ts';
 import { orderedAtStart, servesTls } from './acme.ts';
 import { stopEvents } from './events/event-parts.ts';
+import { once, type StopSteps } from '../control/database/stop-steps.ts';
 import { databaseOf } from './database.ts';
 import { noteLogLines } from './problems.ts';
 import type { PublishCertificates, ReadCertificates } from './listener-certificates.ts';
@@ -165,8 +166,8 @@ export async function listenForTraffic(
   }
 }
 
-/** Starts the background jobs; returns a function that stops them. */
-export function startHousekeeping(parts: Parts): () => Promise<void> {
+/** Starts the background jobs, and adds their ends to those of the gateway; returns a function that begins them. */
+export function startHousekeeping(parts: Parts, undo: StopSteps): () => Promise<unknown> {
   const { state, clock, log, keyUsage, history, deprecations, shadowLog } = parts;
   const pressure = new CounterPressure(parts.limitMemory, clock, log);
   const descriptors = new DescriptorWatch(log);
@@ -182,22 +183,22 @@ export function startHousekeeping(parts: Parts): () => Promise<void> {
   parts.clockWatch.start();
   parts.programWatch.start();
   parts.health.targets.start();
-  return async () => {
+  // Writes as long as the database answers, and gives up when it does not.
+  const storeUsage = once(() => keyUsage.stop());
+  const stopJobs = once(() => {
     clearInterval(ticking);
     descriptors.stop();
     parts.programWatch.stop();
     parts.secretWatch.stop();
     probe.stop();
     parts.health.targets.stop();
+    void storeUsage();
     // None of these records an event. Each may take seconds when its peer is silent.
-    await Promise.all([
-      keyUsage.stop(),
-      history.stop(),
-      parts.clockWatch.stop(),
-      parts.traces?.stop(),
-      stopEvents(parts.events),
-    ]);
-  };
+    return Promise.all([history.stop(), parts.clockWatch.stop(), parts.traces?.stop()]);
+  });
+  undo.add(storeUsage);
+  undo.addStoring(stopJobs, () => stopEvents(parts.events));
+  return stopJobs;
 }
 
 /** Connections for health checks: names are resolved as in workers, and no connection is kept. */

@@ -70,6 +70,8 @@ export class KeyUsageWriter {
   /** Whether the last write failed. */
   #isBehind = false;
   #stopped = false;
+  /** A write has failed since the stop began: the database would not answer another one either. */
+  #hasGivenUp = false;
 
   constructor(options: KeyUsageOptions) {
     this.#options = options;
@@ -104,8 +106,7 @@ export class KeyUsageWriter {
     clearTimeout(this.#roundTimer);
     clearTimeout(this.#addTimer);
     this.#wake?.();
-    await this.#removing;
-    await this.write();
+    await Promise.all([this.#removing, this.write()]);
   }
 
   #addNext(): void {
@@ -134,6 +135,7 @@ export class KeyUsageWriter {
   /** Never rejects. Resolves with the pause before the next write. */
   async #writeAll(): Promise<number> {
     const { repository, log } = this.#options;
+    if (this.#hasGivenUp) return ROUND_MS;
     const usages = this.#pending.takeAll();
     const restMs = restMsOf(usages.length);
     const writes = this.#writesOf(usages);
@@ -151,6 +153,7 @@ export class KeyUsageWriter {
           log.warn({ err: error, keys, dropped }, 'cannot write API key usage');
         }
         this.#isBehind = true;
+        this.#hasGivenUp = this.#stopped;
         return ROUND_MS;
       }
       this.#unsettled = undefined;

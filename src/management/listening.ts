@@ -4,11 +4,13 @@
  * not know about each other's workers.
  */
 import { once } from 'node:events';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import { fail } from './api/failure.ts';
 import { sendFailure } from './api/send.ts';
 import { BACKLOG, NO_RENEGOTIATION } from '../lib/listeners.ts';
 import { ManagementSocket } from './management-socket.ts';
+
+const HANDING_OVER = 'Another gateway process is taking over; try again';
 
 /** PEM texts. */
 export interface CertificateTexts {
@@ -54,15 +56,15 @@ export function managementListening(
 ): ManagementListening {
   const { server: http } = server;
   let suspended = false;
+  let isClosing = false;
   let address: { readonly host: string; readonly port: number } | undefined;
   const unix = new ManagementSocket(server);
   server.addHook('onRequest', async (request, reply) => {
     if (!suspended) return undefined;
-    return sendFailure(
-      request,
-      reply,
-      fail('handing_over', 'Another gateway process is taking over; try again'),
-    );
+    return sendFailure(request, reply, fail('handing_over', HANDING_OVER));
+  });
+  server.addHook('onSend', async (_request, reply) => {
+    if (suspended || isClosing) endConnection(reply);
   });
   const withinGrace = async (closing: Promise<unknown>): Promise<void> => {
     const deadline = setTimeout(() => {
@@ -107,9 +109,15 @@ export function managementListening(
     },
     async close() {
       // Fastify would fail to close a port that is already closed.
+      isClosing = true;
       streams.forEach((each) => each.close());
       const isOpen = http.listening || address === undefined;
       await withinGrace(Promise.all([isOpen ? server.close() : closePort(), unix.close()]));
     },
   };
+}
+
+/** Idle connections are closed with the port. One with a running request would stay for its next one. */
+function endConnection(reply: FastifyReply): void {
+  reply.header('connection', 'close');
 }

@@ -344,6 +344,26 @@ describe('service', () => {
 });
 
 describe('closing', () => {
+  it('does not wait for the next request of a connection whose request was running', async () => {
+    const other = await startManagement({ closeGraceMs: 30_000 });
+    const socket = connect(other.port, '127.0.0.1');
+    await once(socket, 'connect');
+    const authorization = `Authorization: Bearer ${ADMIN_TOKEN}`;
+    const body = JSON.stringify(BILLING);
+    socket.write(`POST /api/v1/apps HTTP/1.1\r\nHost: x\r\n${authorization}\r\n`);
+    socket.write(`Content-Length: ${body.length}\r\nContent-Type: application/json\r\n`);
+    socket.write('Expect: 100-continue\r\n\r\n');
+    await once(socket, 'data');
+    const ended = once(socket, 'end');
+    const startedMs = performance.now();
+    const closed = other[Symbol.asyncDispose]();
+    socket.write(body);
+    const [answer] = (await once(socket, 'data')) as [Buffer];
+    expect(String(answer)).toMatch(/^HTTP\/1\.1 201 .*\r\nconnection: close\r\n/is);
+    await Promise.all([ended, closed]);
+    expect(performance.now() - startedMs).toBeLessThan(4_000);
+  });
+
   it('cuts off a client that does not finish its request', async () => {
     const other = await startManagement({ closeGraceMs: 20 });
     const socket = connect(other.port, '127.0.0.1');
