@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { PROGRAM_VARIABLE } from './programs/program.ts';
-import { startFlags } from './programs/start-flags.ts';
+import { OPTIMIZE_LATER, startFlags } from './programs/start-flags.ts';
 import { suiteDatabase } from './programs/suite-database.ts';
 import { withTargets } from './three-targets.ts';
 
@@ -20,9 +20,10 @@ export const START_FLAGS = startFlags(resolve(import.meta.dirname, '../..'));
 export const WITH_SPARE = { GATEWAY_WORKER_SPARE: 'true' } as const;
 const START_TIMEOUT_MS = 60_000;
 /**
- * Fewer collections while it starts: a fifth of the CPU time of a short-lived gateway. Not where memory is measured.
+ * Fewer collections while it starts: a fifth of the CPU time of a short-lived gateway. Not where memory is measured,
+ * nor time.
  */
-const SHORT_LIVED = ['--min-semi-space-size=16'];
+const SHORT_LIVED = ['--min-semi-space-size=16', ...OPTIMIZE_LATER];
 /** Of compiled modules, from start to start. */
 export const COMPILE_CACHE = join(tmpdir(), 'headgate-compile-cache');
 
