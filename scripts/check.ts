@@ -16,6 +16,8 @@ import { closingLines, failedFiles, failures, type Report } from './test-report.
 interface Step {
   readonly name: string;
   readonly command: readonly string[];
+  /** On top of those of this process. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 const node = process.execPath;
@@ -25,9 +27,11 @@ const script = (name: string): string => join(import.meta.dirname, name);
 
 /** Several checkers work out the same types each for itself: twice the processor time for a little less waiting. */
 const TYPES = [node, bin('typescript/bin/tsc'), '--noEmit', '--checkers', '1'];
+/** Of the compiler, a Go program: a quarter less processor time for a tenth more memory. The linter gains nothing. */
+const FEWER_COLLECTIONS = { GOGC: '400' };
 const STATIC_STEPS: readonly Step[] = [
-  { name: 'types', command: TYPES },
-  { name: 'types of the console', command: [...TYPES, '--project', 'console'] },
+  { name: 'types', command: TYPES, env: FEWER_COLLECTIONS },
+  { name: 'types of the console', command: [...TYPES, '--project', 'console'], env: FEWER_COLLECTIONS },
   { name: 'lint', command: [node, bin('oxlint/bin/oxlint'), '--type-aware', '--deny-warnings'] },
   { name: 'format', command: [node, bin('oxfmt/bin/oxfmt'), '--check', '.'] },
   { name: 'layering', command: [node, script('layering.ts')] },
@@ -53,7 +57,7 @@ async function runSteps(steps: readonly Step[]): Promise<void> {
     if (next === undefined) return;
     const { step, resolve } = next;
     const [program = '', ...args] = step.command;
-    const options = { cwd: root, maxBuffer: OUTPUT_BYTES_MAX };
+    const options = { cwd: root, env: { ...process.env, ...step.env }, maxBuffer: OUTPUT_BYTES_MAX };
     execFile(program, args, options, (error, stdout, stderr) => {
       const failure = error === null ? undefined : `${stdout}${stderr}` || `${error.message}\n`;
       resolve({ ...step, failure });
