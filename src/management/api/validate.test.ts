@@ -253,7 +253,7 @@ describe('every error of a value that is almost right', () => {
         expect(new Set(pointers).size).toBe(pointers.length);
         for (const { pointer, detail } of errors) {
           expect(detail).toMatch(
-            /^(?:must (?!be (?:undefined|a undefined))|is required(?:$|, or )|is not a(?:n| known) )/,
+            /^(?:must (?!be (?:undefined|a undefined))|is required(?:$|, unless )|is not a(?:n| known) )/,
           );
           const parent = follow(value, pointer.slice(0, Math.max(0, pointer.lastIndexOf('/'))));
           expect(parent.found, pointer).toBe(true);
