@@ -88,6 +88,35 @@ describe('KeyUsageWriter', () => {
     await first;
   });
 
+  it.each([
+    ['tries once more after a write that was refused at once', 10, 2],
+    ['does not try again after a write without an answer', 1_500, 1],
+  ])('on stop, %s', async (_, tookMs, tries) => {
+    let nowMs = 0;
+    const failing = Promise.withResolvers<void>();
+    let tried = 0;
+    const writer = open({
+      clock: { ...systemClock, monotonicMs: () => nowMs },
+      repository: {
+        ...repository,
+        recordKeyUsage: async () => {
+          tried += 1;
+          await failing.promise;
+          nowMs += tookMs;
+          throw new StorageUnavailable('away');
+        },
+      },
+    });
+    writer.add(used(FIRST_MS));
+    void writer.write();
+    await expect.poll(() => tried).toBe(1);
+    writer.add(used(FIRST_MS + 2));
+    const stopped = writer.stop();
+    failing.resolve();
+    await stopped;
+    expect(tried).toBe(tries);
+  });
+
   it('keeps counts that an unavailable database refused, and counts that arrive in the meantime', async () => {
     let away = true;
     const writer = open({

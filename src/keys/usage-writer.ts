@@ -27,6 +27,8 @@ const ROUND_MS_MAX = 150_000;
 /** A transaction takes the main thread little more than a millisecond; larger ones are not cheaper per key. */
 const KEYS_PER_WRITE = 50;
 const REMOVE_MS = 3_600_000;
+/** A write that fails after this time has met a database that is silent; one that fails sooner may succeed again. */
+const SILENT_MS = 1_000;
 /** Pause between two batches, some milliseconds of work each, so that other work is not delayed. */
 const BATCH_REST_MS = 4;
 /** Limit of batches that wait, two thousand keys each; beyond it, all are added up at once. */
@@ -70,7 +72,7 @@ export class KeyUsageWriter {
   /** Whether the last write failed. */
   #isBehind = false;
   #stopped = false;
-  /** A write has failed since the stop began: the database would not answer another one either. */
+  /** A write got no answer since the stop began: the database would not answer another one either. */
   #hasGivenUp = false;
 
   constructor(options: KeyUsageOptions) {
@@ -134,12 +136,13 @@ export class KeyUsageWriter {
 
   /** Never rejects. Resolves with the pause before the next write. */
   async #writeAll(): Promise<number> {
-    const { repository, log } = this.#options;
+    const { repository, log, clock } = this.#options;
     if (this.#hasGivenUp) return ROUND_MS;
     const usages = this.#pending.takeAll();
     const restMs = restMsOf(usages.length);
     const writes = this.#writesOf(usages);
     for (const [index, write] of writes.entries()) {
+      const startedMs = clock.monotonicMs();
       try {
         await repository.recordKeyUsage(write.usages, { writer: this.#name, number: write.number });
       } catch (error) {
@@ -153,7 +156,7 @@ export class KeyUsageWriter {
           log.warn({ err: error, keys, dropped }, 'cannot write API key usage');
         }
         this.#isBehind = true;
-        this.#hasGivenUp = this.#stopped;
+        this.#hasGivenUp = this.#stopped && clock.monotonicMs() - startedMs >= SILENT_MS;
         return ROUND_MS;
       }
       this.#unsettled = undefined;

@@ -3,7 +3,6 @@
  * data or with older ones, emptied. Traffic goes on in all of that, and no gateway has to be restarted.
  */
 import { existsSync } from 'node:fs';
-import { setTimeout as pause } from 'node:timers/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runToEnd, type TestGateway } from '../../support/gateway.ts';
@@ -54,32 +53,6 @@ async function refusedInTime(node: TestGateway): Promise<void> {
   expect(status).toBe(503);
   expect(awakeMs() - startedMs).toBeLessThan(2_000);
 }
-
-test(
-  'a gateway whose server is silent stops soon, also while calls wait for it',
-  async () => {
-    const relay = await startTcpRelay(server.port);
-    const url = (await server.createDatabase()).replace(`:${server.port}/`, `:${relay.port}/`);
-    const env = { GATEWAY_DATABASE__TIMEOUT_MS: '5000' };
-    const node = await startNode({ url, folder, name: 'silent', env });
-    try {
-      await makeService(node, origin);
-      const hook = { url: 'http://127.0.0.1:9/', events: ['*'] };
-      for (const name of ['a', 'b', 'c', 'd']) await node.must('POST', '/webhooks', { name, ...hook });
-      expect(await readNumber(node)).toBe(0);
-      relay.swallow();
-      const calls = [1, 2, 3].map((number) => writeNumber(node, number));
-      await pause(100);
-      const startedMs = awakeMs();
-      expect(await node.stop()).toBe(0);
-      expect(awakeMs() - startedMs).toBeLessThan(13_000);
-      expect((await Promise.all(calls)).map(({ status }) => status)).toEqual([503, 503, 503]);
-    } finally {
-      relay.close();
-    }
-  },
-  TIMEOUT_MS,
-);
 
 describe('two gateways', () => {
   let a: TestGateway;
