@@ -38,8 +38,7 @@ done
 mkdir "$TREE/usr/share/headgate/observability/rules"
 cp "$HERE"/../observability/rules/*.yaml "$TREE/usr/share/headgate/observability/rules/"
 "$NODE" --disable-warning=ExperimentalWarning "$HERE/../../scripts/package/shipped-pages.ts" "$TREE"
-cp "$HERE/headgate.env" "$TREE/etc/headgate/headgate.env"
-chmod 600 "$TREE/etc/headgate/headgate.env"
+cp "$HERE/headgate.env" "$TREE/usr/share/headgate/headgate.env"
 
 cat >"$TREE/DEBIAN/control" <<CONTROL
 Package: headgate
@@ -56,7 +55,6 @@ Description: API gateway
  with exact rate limits, on one machine or many. It says why a request was
  refused. Node.js is included.
 CONTROL
-echo /etc/headgate/headgate.env >"$TREE/DEBIAN/conffiles"
 for script in postinst prerm postrm; do
   cp "$HERE/$script" "$TREE/DEBIAN/$script"
   chmod 755 "$TREE/DEBIAN/$script"
@@ -64,7 +62,7 @@ done
 (cd "$TREE" && find usr -type f | LC_ALL=C sort | xargs -d '\n' md5sum >DEBIAN/md5sums)
 
 # Whatever the checkout's umask was.
-find "$TREE/usr" -type d -exec chmod 755 {} +
+find "$TREE/usr" "$TREE/etc" -type d -exec chmod 755 {} +
 find "$TREE/usr" -type f -perm /111 -exec chmod 755 {} +
 find "$TREE/usr" -type f ! -perm /111 -exec chmod 644 {} +
 find "$TREE" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +

@@ -4,7 +4,16 @@
  * has a plain one from the Debian mirror. There is no systemd in that root: test/packages/systemd.packages.ts has one.
  */
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  globSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -111,6 +120,8 @@ describe.skipIf(missing !== undefined)('the Debian package', () => {
   it('keeps settings through an upgrade and data through a removal, and a purge deletes both', async () => {
     writeFileSync(inRoot('etc/headgate/headgate.env'), 'GATEWAY_PROXY__PORT=8081\n');
     expect(await asRoot('dpkg', '--install', '/tmp/headgate.deb')).toMatchObject({ code: 0 });
+    makeOtherRelease(inRoot('tmp/headgate.deb'), inRoot('tmp/other.deb'));
+    expect(await asRoot('dpkg', '--install', '/tmp/other.deb')).toMatchObject({ code: 0 });
     expect(readFileSync(inRoot('etc/headgate/headgate.env'), 'utf8')).toBe('GATEWAY_PROXY__PORT=8081\n');
     expect(await asRoot('dpkg', '--remove', 'headgate')).toMatchObject({ code: 0 });
     expect(existsSync(inRoot('usr/lib/headgate'))).toBe(false);
@@ -122,3 +133,15 @@ describe.skipIf(missing !== undefined)('the Debian package', () => {
     expect(readFileSync(inRoot('etc/passwd'), 'utf8')).not.toContain('headgate');
   });
 });
+
+/** A release with another text in the file of settings: an upgrade must not ask which of the two to keep. */
+function makeOtherRelease(deb: string, other: string): void {
+  const tree = `${other}.tree`;
+  execFileSync('dpkg-deb', ['--raw-extract', deb, tree]);
+  const templates = globSync('{etc,usr/share}/headgate/headgate.env', { cwd: tree });
+  expect(templates).toHaveLength(1);
+  for (const path of templates) appendFileSync(join(tree, path), '# One more comment.\n');
+  execFileSync('sed', ['-i', 's/^Version: .*/Version: 99.0.0/', join(tree, 'DEBIAN/control')]);
+  execFileSync('dpkg-deb', ['-Znone', '--build', tree, other]);
+  rmSync(tree, { recursive: true });
+}
