@@ -48,6 +48,7 @@ const named: ReadonlyArray<readonly [string, keyof typeof HeaderKind]> = [
   ['X-HTTP-Method-Override', 'targetOverride'],
   ['X-Original-Method', 'targetOverride'],
   ['Proxy', 'targetOverride'],
+  ['X-Middleware-Subrequest', 'targetOverride'],
 ];
 
 describe('headerKindOf', () => {

@@ -127,6 +127,9 @@ const names: ReadonlyArray<readonly [name: string, kind: HeaderKind]> = [
   ['x-method-override', HeaderKind.targetOverride],
   // Programs run by CGI read it as HTTP_PROXY, the proxy for their own requests (CVE-2016-5385).
   ['proxy', HeaderKind.targetOverride],
+  // Next.js skips its middleware, and with it the checks there, for a request that says that it comes from there
+  // (CVE-2025-29927).
+  ['x-middleware-subrequest', HeaderKind.targetOverride],
 ];
 
 const prefixes: ReadonlyArray<readonly [prefix: string, kind: HeaderKind]> = [

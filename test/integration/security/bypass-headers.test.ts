@@ -52,6 +52,7 @@ const METHOD_FIELDS = [
   'X-HTTP-Method-Override',
   'X-HTTP-Method',
   'X-Method-Override',
+  'X-Middleware-Subrequest',
   'X-Original-Method',
   'X-Forwarded-Method',
 ];

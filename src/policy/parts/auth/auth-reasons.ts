@@ -12,7 +12,7 @@ export const JWT_CHARS_MAX = 8192;
 
 /** Plain ASCII without quotes, since the client gets the text in `error_description`. */
 const PROBLEMS = {
-  key_malformed: 'The API key is malformed: it was mistyped or cut off',
+  key_malformed: 'The API key is malformed: it was mistyped or cut off, or is something else',
   key_unknown: 'The API key is not known',
   key_of_other_app: 'The API key belongs to another app',
   key_disabled: 'The API key is disabled',
