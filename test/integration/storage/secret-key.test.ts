@@ -383,10 +383,35 @@ describe('the URL of a webhook', { timeout: 120_000 }, () => {
       expect(error).toContain('its URL cannot be read');
       const masked = { errors: [expect.objectContaining({ pointer: '/url' })] };
       expect((await gateway.api('POST', `/webhooks/${id}/rotate`)).body).toMatchObject(masked);
-      expect((await gateway.api('PATCH', `/webhooks/${id}`, { name: 'x' })).body).toMatchObject(masked);
+      const other = url.replace('127.0.0.1', '127.0.0.2');
+      expect((await gateway.api('PATCH', `/webhooks/${id}`, { url: other })).body).toMatchObject(masked);
       await gateway.must('PATCH', `/webhooks/${id}`, { url: HOOK });
       await gateway.must('POST', `/webhooks/${id}/rotate`);
       expect(await hookOf(gateway)).toMatchObject({ url: HOOK });
+    });
+  });
+
+  it('that cannot be decrypted stays stored, as the secrets do, when other fields are changed', async () => {
+    const sealed = (): unknown => {
+      let row: unknown;
+      inDatabase((db) => (row = db.prepare('select url, secret, previous_secret from webhook').get()));
+      return row;
+    };
+    await withGateway({ GATEWAY_SECRET_KEY: KEY }, async (gateway) => {
+      const { id } = await gateway.must('POST', '/webhooks', input);
+      await gateway.must('POST', `/webhooks/${id}/rotate`, { overlap_secs: 3600 });
+    });
+    const before = sealed();
+    await withGateway({ GATEWAY_SECRET_KEY: OTHER_KEY }, async (gateway) => {
+      const { id, url } = await hookOf(gateway);
+      await gateway.must('PATCH', `/webhooks/${id}`, { is_active: false });
+      await gateway.must('PATCH', `/webhooks/${id}`, { url, name: 'paused' });
+      expect(await hookOf(gateway)).toMatchObject({ url, name: 'paused', is_active: false });
+    });
+    expect(sealed()).toEqual(before);
+    await withGateway({ GATEWAY_SECRET_KEY: KEY }, async (gateway) => {
+      expect(await hookOf(gateway)).toMatchObject({ url: HOOK, name: 'paused', is_active: false });
+      expect(gateway.output()).not.toContain('secrets cannot be decrypted');
     });
   });
 

@@ -85,7 +85,10 @@ async function buildWebhook(
 ): Promise<Built<StoredWebhook> | Failure> {
   const { secret: given } = input as WebhookCreation;
   const apps = await appIdsOf(input.app_ids ?? [], previous?.app_ids ?? [], rules);
-  const errors = [...urlErrors(input.url, rules), ...patternErrors(input.events), ...apps.errors];
+  // A URL that cannot be decrypted stays as it is stored.
+  const keepsUrl = previous !== undefined && isMaskedUrl(previous.url) && input.url === previous.url;
+  const wrongUrl = keepsUrl ? [] : urlErrors(input.url, rules);
+  const errors = [...wrongUrl, ...patternErrors(input.events), ...apps.errors];
   const weakness = given === undefined ? undefined : webhookSecretError(given);
   if (weakness !== undefined) errors.push({ pointer: '/secret', detail: weakness });
   if (errors.length > 0) return invalid(errors);

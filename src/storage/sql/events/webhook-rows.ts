@@ -4,6 +4,7 @@
  */
 import { sql, type Kysely } from 'kysely';
 import type { GatewayEvent } from '../../../model/events/events.ts';
+import { isMaskedUrl } from '../../../model/events/webhook-url.ts';
 import type { DeadLetter, StoredWebhook } from '../../../model/events/webhook.ts';
 import type { EventFilter } from '../../event-store.ts';
 import type { ConfigReader, ConfigWriter } from '../../repository.ts';
@@ -58,8 +59,8 @@ export function webhookWrites(db: Kysely<Tables>, box: SecretBox) {
         .execute();
     },
     updateWebhook: async (webhook) => {
-      const { id, ...fields } = toRow(webhook, box);
-      await db.updateTable('webhook').set(fields).where('id', '=', id).execute();
+      const { id } = webhook;
+      await db.updateTable('webhook').set(changedFields(webhook, box)).where('id', '=', id).execute();
       // The change may have removed the cause of the failure.
       await db.updateTable('webhook_delivery').set({ next_try_ms: 0 }).where('webhook_id', '=', id).execute();
     },
@@ -122,6 +123,18 @@ function toRow(webhook: StoredWebhook, box: SecretBox): WebhookRow {
     is_active: webhook.is_active ? 1 : 0,
     secret: box.seal(secret ?? '', webhookPlace(id)),
     previous_secret: previous === null ? null : box.seal(previous, webhookPlace(id)),
+  };
+}
+
+/** Without what could not be decrypted: the stored value stays, since its key may come back. */
+function changedFields(webhook: StoredWebhook, box: SecretBox): Partial<WebhookRow> {
+  const { id: _id, url, secret, previous_secret: previous, ...others } = toRow(webhook, box);
+  const hadPrevious = webhook.previous_secret_expires_at !== null;
+  return {
+    ...others,
+    ...(!isMaskedUrl(webhook.url) && { url }),
+    ...(webhook.secret !== null && { secret }),
+    ...(!(webhook.previous_secret === null && hadPrevious) && { previous_secret: previous }),
   };
 }
 
