@@ -277,6 +277,16 @@ export function unusableDatabase(problem: string, cause?: unknown, reason?: stri
   return new StorageUnavailable(`Cannot use the database: ${problem}`, cause, { reason, problem });
 }
 
+/** The connection was lost at a commit: the write may have been stored. */
+export class OutcomeUnknown extends StorageUnavailable {
+  constructor(cause: unknown) {
+    super(
+      'Cannot tell whether the write was stored: the connection to the database was lost before it answered; expected the caller to read before trying again',
+      cause,
+    );
+  }
+}
+
 /**
  * The database answers but must not be used in its current state: the operator has to decide. No fallback replaces it.
  */

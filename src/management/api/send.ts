@@ -8,7 +8,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { STATUS_CODES } from '../../lib/node-http.ts';
 import { errorRow } from '../../policy/error-table.ts';
 import { problemDocument, type ErrorCode } from '../../model/errors.ts';
-import { StorageUnavailable } from '../../storage/repository.ts';
+import { OutcomeUnknown, StorageUnavailable } from '../../storage/repository.ts';
 import { BODY_BYTES_MAX } from './body.ts';
 import { fail, type Answer, type Failure } from './failure.ts';
 
@@ -57,6 +57,12 @@ export function sendFailure(request: FastifyRequest, reply: FastifyReply, failur
 /** The failure for a thrown value. @param bodyBytesMax limit of the operation that was called */
 export function failureOf(error: unknown, bodyBytesMax = BODY_BYTES_MAX): Failure {
   if (error instanceof RequestFailure) return error.failure;
+  if (error instanceof OutcomeUnknown) {
+    return fail(
+      'storage_unavailable',
+      'The database did not answer when the change was to be stored, so it may have been stored; read before you write again',
+    );
+  }
   if (error instanceof StorageUnavailable) {
     // The reason in the error contains no path and no host.
     const what = error.reason === undefined ? 'does not answer' : `cannot be used: ${error.reason}`;

@@ -12,9 +12,16 @@ export interface TransactionTimeouts {
   readonly idleMs: number;
 }
 
+const READ = 'begin isolation level repeatable read read only';
+
 /** Begins a transaction that sees one state of the database: statements separated by semicolons. */
 export function beginRead(timeouts: TransactionTimeouts): string {
-  return ['begin isolation level repeatable read read only', ...setTimeouts(timeouts)].join('; ');
+  return [READ, ...setTimeouts(timeouts)].join('; ');
+}
+
+/** Whether nothing can be stored by a transaction that begins so. */
+export function isReadOnly(begin: string): boolean {
+  return begin.startsWith(READ);
 }
 
 /** Takes the row lock, so that every later statement sees what earlier transactions have committed. */

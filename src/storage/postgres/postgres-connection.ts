@@ -6,10 +6,11 @@ import type { CompiledQuery, DatabaseConnection, QueryResult } from 'kysely';
 import { assert } from '../../lib/assert.ts';
 import { newBudget, type DeadlineBudget } from '../../lib/deadline-budget.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { isReadOnly } from './postgres-begin.ts';
 import { PostgresClient, tooLate, type PostgresAnswer } from './postgres-client.ts';
 import { endsConnection, isRefusal, mapPostgresError } from './postgres-errors.ts';
 import type { PostgresAddress } from './postgres-tls.ts';
-import { StorageUnavailable, unusableDatabase } from '../repository.ts';
+import { OutcomeUnknown, StorageUnavailable, unusableDatabase } from '../repository.ts';
 
 /**
  * Statements faster than this are not charged to the budget of an operation: a long write on a healthy database is not
@@ -103,8 +104,7 @@ export class PostgresConnection implements DatabaseConnection {
   }
 
   /**
-   * @throws StorageUnavailable if the connection is lost before the answer. The transaction may or may not have been
-   * committed; the message says so.
+   * @throws OutcomeUnknown if the connection is lost before the answer, and something may have been stored
    */
   async commit(): Promise<void> {
     const live = this.#usable();
@@ -114,11 +114,8 @@ export class PostgresConnection implements DatabaseConnection {
     try {
       ({ command } = await this.#send(live, 'commit'));
     } catch (error) {
-      if (isRefusal(error)) throw mapPostgresError(error);
-      throw new StorageUnavailable(
-        'Cannot tell whether the write was stored: the connection to the database was lost before it answered; expected the caller to read before trying again',
-        error,
-      );
+      if (isRefusal(error) || isReadOnly(this.#config.begin)) throw mapPostgresError(error);
+      throw new OutcomeUnknown(error);
     }
     this.#inTransaction = false;
     // COMMIT of a transaction with a failed statement rolls back without an error.

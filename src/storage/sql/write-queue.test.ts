@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { memoryDatabase } from '../../../test/support/programs/memory-database.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { currentBudget, newBudget, withBudget, type DeadlineBudget } from '../../lib/deadline-budget.ts';
-import { StorageUnavailable } from '../repository.ts';
+import { OutcomeUnknown, StorageUnavailable } from '../repository.ts';
 import type { Tables } from './kysely-tables.ts';
 import { GROUP_WRITES_MAX, WAITING_WRITES_MAX, WriteQueue } from './write-queue.ts';
 
@@ -158,6 +158,17 @@ describe('groups', () => {
     await expect(results[1]).rejects.toThrow('locked');
     expect(await later).toBe(1);
     expect(writes[2].hasBegun()).toBe(false);
+  });
+
+  it('do not share that the outcome is unknown: what waits was not stored', async () => {
+    const { writes, results } = setUp();
+    await writes[0].begun;
+    nowMs += 5_000;
+    writes[0].reject(new OutcomeUnknown('cut off'));
+    await expect(results[0]).rejects.toThrow(OutcomeUnknown);
+    const waiting = await results[2]?.catch((error: unknown) => error);
+    expect(waiting).toBeInstanceOf(StorageUnavailable);
+    expect(waiting).not.toBeInstanceOf(OutcomeUnknown);
   });
 
   it('do not share a fast failure', async () => {

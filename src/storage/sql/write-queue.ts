@@ -13,7 +13,7 @@
 import { sql, type Kysely } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
 import { currentBudget, newBudget, withBudget, type DeadlineBudget } from '../../lib/deadline-budget.ts';
-import { StorageUnavailable, unusableDatabase } from '../repository.ts';
+import { OutcomeUnknown, StorageUnavailable, unusableDatabase } from '../repository.ts';
 import type { Tables } from './kysely-tables.ts';
 
 /** Writes of one transaction. It holds the main thread meanwhile. */
@@ -101,7 +101,9 @@ export class WriteQueue {
       clearInterval(check);
       const endedMs = clock.monotonicMs();
       if (failure !== undefined && endedMs - startedMs >= SLOW_FAILURE_MS) {
-        this.#failAll(({ number }) => number <= last, failure);
+        // Unlike the group, those that wait were certainly not stored.
+        const certain = failure instanceof OutcomeUnknown ? unusableDatabase(LATE, failure) : failure;
+        this.#failAll(({ number }) => number <= last, certain);
       }
       const waitedMs = waitOf(group, spentMs, endedMs);
       if (failure !== undefined || waitedMs >= SLOW_GROUP_MS) this.#chargeWaiting(waitedMs, endedMs);

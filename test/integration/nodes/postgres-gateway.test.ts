@@ -253,6 +253,39 @@ test(
 );
 
 test(
+  'an answer that is lost at the commit leaves it open whether the change was stored, and the 503 says so',
+  async () => {
+    const url = await server.createDatabase();
+    const relay = await startTcpRelay(server.port);
+    const gateway = await start(through(relay, url), 'unsure');
+    try {
+      await createService(gateway, 'unsure', origin.port);
+      let name = '';
+      let tries = 0;
+      // The next commit may be that of a read, which leaves nothing open.
+      const cutAtCommit = async (): Promise<string> => {
+        relay.cutAt('commit\0');
+        tries += 1;
+        const read = await gateway.api('GET', '/audit');
+        expect(read.body.detail ?? '').not.toContain('stored');
+        name = `perhaps ${tries}`;
+        relay.cutAt('commit\0');
+        return (await gateway.api('PATCH', '/apps/unsure', { name })).body.detail ?? '';
+      };
+      await expect
+        .poll(cutAtCommit, { timeout: 30_000 })
+        .toMatch(/may have been stored; read before you write again$/);
+      // This time it was.
+      await expect.poll(async () => (await gateway.must('GET', '/apps/unsure')).name).toBe(name);
+    } finally {
+      await gateway.stop();
+      relay.close();
+    }
+  },
+  TIMEOUT_MS,
+);
+
+test(
   'there are as many connections as the settings allow; they are closed when idle, and callers wait for them as long as the settings say',
   async () => {
     const relay = await startTcpRelay(server.port);
