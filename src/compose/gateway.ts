@@ -64,6 +64,7 @@ import { holdFiles } from '../control/workers/held-files.ts';
 import type { Supervisor } from '../control/workers/supervisor.ts';
 import type { ManagementListening } from '../management/listening.ts';
 import type { Logger } from '../observe/log.ts';
+import { memoryProblem } from '../settings/memory-shares.ts';
 import type { Settings } from '../settings/settings.ts';
 import { ClientCertificates } from '../proxy/upstream/tls/backend-tls.ts';
 import type { Repository } from '../storage/repository.ts';
@@ -360,6 +361,8 @@ function logReady(
     },
     'headgate is ready',
   );
+  const problem = memoryProblem(settings.workers);
+  if (problem !== undefined) log.warn(problem);
   if (settings.server.tls === undefined && !isLoopback(settings.server.host)) {
     const setting = 'GATEWAY_SERVER__TLS__CERT_FILE';
     log.warn({ setting }, 'the management API has no TLS: admin tokens can be read on the network');

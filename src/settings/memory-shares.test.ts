@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { FULL_SHARES, memoryShares, workersFor } from './memory-shares.ts';
+import { FULL_SHARES, memoryProblem, memoryShares, workersFor } from './memory-shares.ts';
 import { readSettings } from './settings.ts';
 import { settingsInForce } from './settings-in-force.ts';
 
@@ -97,4 +97,27 @@ it.each([
   [8, 16_384, 8],
 ])('a machine with %i cores and %i MiB has %i workers', (cores, mebibytes, workers) => {
   expect(workersFor(cores, mebibytes * MIB)).toBe(workers);
+});
+
+describe('too little memory', () => {
+  it.each([
+    [1, 176],
+    [2, 224],
+    [4, 320],
+  ])('is less than the shares of %i workers need', (workers, mebibytes) => {
+    expect(memoryProblem(workers, mebibytes * MIB)).toBeUndefined();
+    expect(memoryProblem(workers, mebibytes * MIB - 1)).toMatch(
+      new RegExp(`^there are ${mebibytes - 1} MiB of memory, and ${mebibytes} MiB are needed: .*more memory`),
+    );
+  });
+
+  it('names the setting that would need less, where there is one', () => {
+    expect(memoryProblem(1, 128 * MIB)).not.toContain('GATEWAY_WORKERS');
+    expect(memoryProblem(2, 128 * MIB)).toMatch(/, or lower GATEWAY_WORKERS$/);
+  });
+
+  it('is no problem of the number of workers that such a container has by default', () => {
+    for (const mebibytes of [192, 256, 384, 512, 1_024, 4_096])
+      expect(memoryProblem(workersFor(64, mebibytes * MIB), mebibytes * MIB)).toBeUndefined();
+  });
 });

@@ -103,4 +103,18 @@ export function memoryShares({ workers, hasTls }: ShareFacts, bytes = memoryByte
   };
 }
 
+/** Memory below which the shares do not fit: each worker has its minimum then, and a flood can end the process. */
+function memoryNeeded(workers: number): number {
+  return PROGRAM_BYTES + workers * (WORKER_BYTES + 2 * CLIENTS_BYTES_MIN);
+}
+
+/** What the log says about too little memory; undefined if there is enough. */
+export function memoryProblem(workers: number, bytes = memoryBytes()): string | undefined {
+  const needed = memoryNeeded(workers);
+  if (bytes >= needed) return undefined;
+  const mib = (count: number): string => `${Math.floor(count / MIB)} MiB`;
+  const fix = workers === 1 ? '' : ', or lower GATEWAY_WORKERS';
+  return `there are ${mib(bytes)} of memory, and ${mib(needed)} are needed: the kernel may end the gateway when there is much traffic; give it more memory${fix}`;
+}
+
 const atMost = (most: number, share: number): number => Math.floor(Math.min(most, share));
