@@ -19,6 +19,7 @@ import { CertificateWatches, readCertificates, type ReadCertificates } from './l
 import { statsHistory } from './start-stats.ts';
 import { startEvents } from './events/start-events.ts';
 import { createEvents } from './events/event-parts.ts';
+import { sealPlainOnce } from './seal-plain.ts';
 import { StopSteps } from '../control/database/stop-steps.ts';
 import { startConfigFile } from './start-config-file.ts';
 import { createManagement, listenForManagement, writeDependencies, type Phase } from './management.ts';
@@ -142,10 +143,14 @@ export async function startGateway(options: StartOptions, logging: Logging): Pro
     if (database.kind === 'postgres') claim(pidFile, 'ended', log);
   }
   try {
-    const gateway = await startParts({ ...options, logging }, () => {
-      if (predecessor === undefined && database.kind === 'postgres') assertClaimed(pidFile);
-      else claim(pidFile, 'any', log);
-    });
+    const gateway = await startParts(
+      { ...options, logging },
+      () => {
+        if (predecessor === undefined && database.kind === 'postgres') assertClaimed(pidFile);
+        else claim(pidFile, 'any', log);
+      },
+      () => predecessor?.hasEnded() ?? true,
+    );
     predecessor?.complete();
     const stop = async (): Promise<void> => {
       await gateway.stop();
@@ -163,8 +168,15 @@ export async function startGateway(options: StartOptions, logging: Logging): Pro
 
 type LoggedStart = StartOptions & { readonly logging: Logging };
 
-/** @param claimFolder called when everything works; the gateway then reports that it is ready */
-async function startParts(options: LoggedStart, claimFolder: () => void): Promise<Gateway> {
+/**
+ * @param claimFolder called when everything works; the gateway then reports that it is ready
+ * @param isAlone whether no gateway that is taken over still runs
+ */
+async function startParts(
+  options: LoggedStart,
+  claimFolder: () => void,
+  isAlone: () => boolean,
+): Promise<Gateway> {
   const { settings, version, logging } = options;
   const { log } = logging;
   const clock = systemClock;
@@ -215,6 +227,10 @@ async function startParts(options: LoggedStart, claimFolder: () => void): Promis
     claimFolder();
     // Of a start that fails, nothing may be left that only that start would have shown.
     if (recovering === undefined) await announceToken(repository);
+    const isUsable = (): boolean => isAlone() && recovering?.isRecovered !== false;
+    const sealing = sealPlainOnce(repository, isUsable, log);
+    undo.add(sealing.stop);
+    await sealing.begun;
     phase = 'serving';
     parts.acme.service?.start();
     startEvents(parts, watches, changes.cluster);

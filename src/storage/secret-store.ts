@@ -30,4 +30,9 @@ export interface SecretStore {
    * @returns how many values got the first key, or why nothing was begun
    */
   rekey(): Promise<{ readonly rekeyed: number } | { readonly refused: string }>;
+  /**
+   * Encrypts what an older version stored as it is. A gateway of such a version that still runs could not read it any
+   * more. Absent where gateways share the database: `rekey` does it there.
+   */
+  readonly sealPlain?: () => Promise<void>;
 }

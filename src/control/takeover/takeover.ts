@@ -75,19 +75,27 @@ export class TakeoverResponder {
 /**
  * The first half of the new process: resolves when the management address is free.
  * @param pid of the old process
- * @returns the two ways to end the takeover; call exactly one of them
+ * @returns the two ways to end the takeover, of which exactly one is to be called, and whether the old process is gone
  * @throws Error when the old process does not free the address in time; it has then been told to resume
  */
 export async function requestTakeover(
   pid: number,
   address: Address,
   clock: Clock,
-): Promise<{ cancel(): void; complete(): void }> {
+): Promise<{ cancel(): void; complete(): void; hasEnded(): boolean }> {
   const signal = (name: NodeJS.Signals): void => {
     try {
       process.kill(pid, name);
     } catch {
       // The old process has ended already.
+    }
+  };
+  const hasEnded = (): boolean => {
+    try {
+      process.kill(pid, 0);
+      return false;
+    } catch {
+      return true;
     }
   };
   signal('SIGUSR2');
@@ -101,5 +109,5 @@ export async function requestTakeover(
     }
     await new Promise((resolve) => setTimeout(resolve, PORT_POLL_MS));
   }
-  return { cancel: () => signal('SIGUSR2'), complete: () => signal('SIGTERM') };
+  return { cancel: () => signal('SIGUSR2'), complete: () => signal('SIGTERM'), hasEnded };
 }

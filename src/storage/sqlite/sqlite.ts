@@ -35,9 +35,8 @@ export async function openSqlite(options: OpenSqliteOptions): Promise<Repository
   const connections = await connect(options);
   try {
     const { secrets } = await prepareSqlite(connections.write, options);
-    await sealPlainUrls(connections.write, secrets);
     if (connections.read !== connections.write) await openAll(connections.read, READ_CONNECTIONS_MAX);
-    return createSqlRepository({
+    const repository = createSqlRepository({
       driver: 'sqlite',
       ...connections,
       secrets: { box: secrets, places: options.secretPlaces },
@@ -46,6 +45,8 @@ export async function openSqlite(options: OpenSqliteOptions): Promise<Repository
       nodeName: options.nodeName,
       clock: options.clock,
     });
+    const sealPlain = (): Promise<void> => sealPlainUrls(connections.write, secrets);
+    return { ...repository, secrets: { ...repository.secrets, sealPlain } };
   } catch (error) {
     await destroy(connections);
     throw asStartError(options.path, error);

@@ -11,6 +11,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ADMIN_TOKEN, runToEnd, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { forgedToken } from '../../support/data/jwts.ts';
+import { freePort } from '../../support/backends/origin-process.ts';
 import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { bearer, createPolicies } from '../../support/policies.ts';
 import { request } from '../../support/traffic.ts';
@@ -320,6 +321,38 @@ describe('the URL of a webhook', { timeout: 120_000 }, () => {
       expect(await audited(gateway)).toEqual({ ...input, app_ids: [], url: 'http://127.0.0.1:1/********' });
     });
     expect(filesWith(PASSWORD)).toEqual([]);
+  });
+
+  it('that an older version stored stays readable for it until it has ended', async () => {
+    const env: Record<string, string> = {
+      GATEWAY_SERVER__PORT: String(await freePort()),
+      GATEWAY_PROXY__PORT: String(await freePort()),
+    };
+    const old = await startGateway({ folder, env });
+    let young: TestGateway | undefined;
+    try {
+      await old.must('POST', '/webhooks', input);
+      storePlain();
+      // The traffic port is the last thing that a start needs.
+      const failing = {
+        ...env,
+        GATEWAY_ADMIN_TOKEN: ADMIN_TOKEN,
+        GATEWAY_DATABASE_URL: `sqlite://${join(folder, 'headgate.db')}`,
+        GATEWAY_PROXY__HOST: '127.0.0.1',
+        GATEWAY_PROXY__PORT: String(origin.port),
+        GATEWAY_WORKERS: '1',
+      };
+      const { code, output } = await runToEnd(failing, ['start', '--take-over']);
+      expect([code, output]).toEqual([1, expect.stringContaining(`127.0.0.1:${origin.port}`)]);
+      expect(storedUrl()).toBe(HOOK);
+      await expect.poll(async () => (await old.must('GET', '/webhooks'))[0].url).toBe(HOOK);
+      young = await startGateway({ folder, env, args: ['start', '--take-over'] });
+      await expect.poll(storedUrl, { timeout: 30_000 }).toContain('/enc:v1:');
+      expect(old.process.exitCode, 'it had ended before').toBe(0);
+    } finally {
+      await young?.stop();
+      await old.kill();
+    }
   });
 
   it('that an older version stores is listed as plain, and encrypted with the others', async () => {

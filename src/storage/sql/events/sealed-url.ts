@@ -50,8 +50,8 @@ export function mapUrl(
 }
 
 /**
- * At a start on SQLite: seals all plain URLs, and masks those in the audit log, where an older version may have written
- * both. Their bytes in the file are overwritten. Not for a database that gateways of an older version share, since
+ * After a start on SQLite: seals all plain URLs, and masks those in the audit log, where an older version may have
+ * written both. Their bytes in the file are overwritten. Not for a database that gateways of an older version share, since
  * these would send to the wrong path.
  */
 export async function sealPlainUrls(db: Kysely<Tables>, box: SecretBox): Promise<void> {
@@ -63,7 +63,9 @@ export async function sealPlainUrls(db: Kysely<Tables>, box: SecretBox): Promise
   await db.transaction().execute(async (transaction) => {
     for (const { id, url } of plain) {
       const sealed = sealUrl(url, id, box);
-      await transaction.updateTable('webhook').set({ url: sealed }).where('id', '=', id).execute();
+      // Unless it was changed meanwhile.
+      const same = transaction.updateTable('webhook').where('id', '=', id).where('url', '=', url);
+      await same.set({ url: sealed }).execute();
     }
   });
   await sql`pragma secure_delete = off`.execute(db);
