@@ -19,7 +19,7 @@ import { CertificateWatches, readCertificates, type ReadCertificates } from './l
 import { statsHistory } from './start-stats.ts';
 import { startEvents } from './events/start-events.ts';
 import { createEvents } from './events/event-parts.ts';
-import { sealPlainOnce } from './seal-plain.ts';
+import { sealPlainOnce } from '../control/database/seal-plain.ts';
 import { StopSteps } from '../control/database/stop-steps.ts';
 import { startConfigFile } from './start-config-file.ts';
 import { createManagement, listenForManagement, writeDependencies, type Phase } from './management.ts';
@@ -58,7 +58,7 @@ import { SecretWatch } from '../control/database/secret-watch.ts';
 import { HistoryCompactor } from '../control/database/history-compactor.ts';
 import { makeOwnFolder, openDatabase } from '../control/database/open-database.ts';
 import { ShadowLog } from '../control/reporting/shadow-log.ts';
-import { startDatabase } from '../control/fallback/start-database.ts';
+import { startDatabase, type StartDatabase } from '../control/fallback/start-database.ts';
 import { settingsInForce } from '../settings/settings-in-force.ts';
 import type { TrafficPorts } from '../control/workers/protocol.ts';
 import { holdFiles } from '../control/workers/held-files.ts';
@@ -145,11 +145,13 @@ export async function startGateway(options: StartOptions, logging: Logging): Pro
   try {
     const gateway = await startParts(
       { ...options, logging },
-      () => {
-        if (predecessor === undefined && database.kind === 'postgres') assertClaimed(pidFile);
-        else claim(pidFile, 'any', log);
+      {
+        claimFolder: () => {
+          if (predecessor === undefined && database.kind === 'postgres') assertClaimed(pidFile);
+          else claim(pidFile, 'any', log);
+        },
+        isAlone: () => predecessor?.hasEnded() ?? true,
       },
-      () => predecessor?.hasEnded() ?? true,
     );
     predecessor?.complete();
     const stop = async (): Promise<void> => {
@@ -168,15 +170,14 @@ export async function startGateway(options: StartOptions, logging: Logging): Pro
 
 type LoggedStart = StartOptions & { readonly logging: Logging };
 
-/**
- * @param claimFolder called when everything works; the gateway then reports that it is ready
- * @param isAlone whether no gateway that is taken over still runs
- */
-async function startParts(
-  options: LoggedStart,
-  claimFolder: () => void,
-  isAlone: () => boolean,
-): Promise<Gateway> {
+interface Folder {
+  /** Called when everything works; the gateway then reports that it is ready. */
+  claimFolder(): void;
+  /** Whether no gateway that is taken over still runs. */
+  isAlone(): boolean;
+}
+
+async function startParts(options: LoggedStart, folder: Folder): Promise<Gateway> {
   const { settings, version, logging } = options;
   const { log } = logging;
   const clock = systemClock;
@@ -196,8 +197,7 @@ async function startParts(
     const parts: Parts = { ...own, ...recorders(own, logging, connections) };
     const stopHousekeeping = startHousekeeping(parts, undo);
     const unixSocket = await openUnixSocket(settings, log, options.env);
-    const stopSnapshot = async (): Promise<void> => parts.snapshotFile?.stop();
-    undo.add(stopSnapshot, async () => unixSocket?.remove());
+    undo.add(async () => unixSocket?.remove());
     const supervisor = createSupervisor(parts, certificates, WORKER_URL, unixSocket);
     const watches = watchCertificates(parts, supervisor, certificates, () => management);
     undo.add(...startUpkeep(parts, supervisor));
@@ -224,13 +224,10 @@ async function startParts(
     parts.collectorFiles?.start();
     configFile?.start();
     undo.add(() => Promise.all([watches.stop(), parts.collectorFiles?.stop()]));
-    claimFolder();
+    folder.claimFolder();
     // Of a start that fails, nothing may be left that only that start would have shown.
     if (recovering === undefined) await announceToken(repository);
-    const isUsable = (): boolean => isAlone() && recovering?.isRecovered !== false;
-    const sealing = sealPlainOnce(repository, isUsable, log);
-    undo.add(sealing.stop);
-    await sealing.begun;
+    undo.add(await sealPlain(opened, folder, log));
     phase = 'serving';
     parts.acme.service?.start();
     startEvents(parts, watches, changes.cluster);
@@ -249,6 +246,12 @@ async function startParts(
     await undo.undo();
     throw error;
   }
+}
+
+/** Once this gateway has the database for itself, and can use it. */
+function sealPlain({ repository, recovering }: StartDatabase, folder: Folder, log: Logger) {
+  const isAlone = (): boolean => folder.isAlone() && recovering?.isRecovered !== false;
+  return sealPlainOnce(repository, isAlone, log);
 }
 
 /** Checks and reads the files that settings name, before the database is made. @throws StartError */

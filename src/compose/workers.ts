@@ -198,6 +198,7 @@ export function startHousekeeping(parts: Parts, undo: StopSteps): () => Promise<
   });
   undo.add(storeUsage);
   undo.addStoring(stopJobs, () => stopEvents(parts.events));
+  undo.add(async () => parts.snapshotFile?.stop());
   return stopJobs;
 }
 

@@ -51,8 +51,8 @@ export function mapUrl(
 
 /**
  * After a start on SQLite: seals all plain URLs, and masks those in the audit log, where an older version may have
- * written both. Their bytes in the file are overwritten. Not for a database that gateways of an older version share, since
- * these would send to the wrong path.
+ * written both. Their bytes in the file are overwritten. Not for a database that gateways of an older version share,
+ * since these would send to the wrong path.
  */
 export async function sealPlainUrls(db: Kysely<Tables>, box: SecretBox): Promise<void> {
   const rows = await db.selectFrom('webhook').select(['id', 'url']).execute();

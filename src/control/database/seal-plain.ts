@@ -3,20 +3,21 @@
  * reads it until it ends, and goes on if the takeover fails. Owns the wait for that.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Logger } from '../observe/log.ts';
-import type { Repository } from '../storage/repository.ts';
+import type { Logger } from '../../observe/log.ts';
+import type { Repository } from '../../storage/repository.ts';
 
 const LOOK_MS = 250;
 
 /**
+ * Resolves when it is done, or has to wait. Never rejects.
  * @param isAlone whether no other gateway reads the database, and it can be used
- * @returns `begun` resolves when it is done, or has to wait; `stop` ends the wait. Neither rejects
+ * @returns ends the wait; never rejects
  */
-export function sealPlainOnce(
+export async function sealPlainOnce(
   repository: Pick<Repository, 'secrets'>,
   isAlone: () => boolean,
   log: Pick<Logger, 'warn'>,
-): { readonly begun: Promise<void>; readonly stop: () => Promise<void> } {
+): Promise<() => Promise<void>> {
   const stopping = new AbortController();
   const { signal } = stopping;
   const seal = async (): Promise<void> => {
@@ -34,13 +35,13 @@ export function sealPlainOnce(
       await delay(LOOK_MS, undefined, { signal, ref: false }).catch(() => undefined);
     if (!signal.aborted) await seal();
   };
-  const isAtOnce = isAlone();
-  const done = isAtOnce ? seal() : sealLater();
-  return {
-    begun: isAtOnce ? done : Promise.resolve(),
-    stop: async () => {
-      stopping.abort();
-      await done;
-    },
+  if (isAlone()) {
+    await seal();
+    return async () => undefined;
+  }
+  const sealed = sealLater();
+  return async () => {
+    stopping.abort();
+    await sealed;
   };
 }
