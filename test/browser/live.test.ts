@@ -227,7 +227,7 @@ it('offers a viewer no button that would be refused', async () => {
 it('samples served requests for a while, and makes debug tokens, which only admins see', async () => {
   const { gateway } = console;
   const viewer = await console.open('/explain', 'viewer');
-  await viewer.page.getByText(/^Off: of served requests/).waitFor();
+  await viewer.page.getByText(/^Off: only the most recent served requests/).waitFor();
   expect(await viewer.page.getByRole('button', { name: 'Start sampling' }).count()).toBe(0);
   expect(await viewer.page.getByRole('heading', { name: 'Debug tokens' }).count()).toBe(0);
   expect(viewer.refused).toEqual([]);
@@ -279,7 +279,7 @@ it('samples served requests for a while, and makes debug tokens, which only admi
   await stop.getByText('The same as curl or command').click();
   await stop.getByText('headgate sampling stop').waitFor();
   await stop.getByRole('button', { name: 'Stop sampling' }).click();
-  await page.getByText(/^Off: of served requests/).waitFor();
+  await page.getByText(/^Off: only the most recent served requests/).waitFor();
   expect(await gateway.must('GET', '/explain/sampling')).toBeNull();
   expect(refused).toEqual(['422 PUT /api/v1/explain/sampling']);
   expectNoProblems();

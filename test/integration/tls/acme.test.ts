@@ -442,7 +442,10 @@ describe('an authority that wants the account of another system', () => {
     const entry = await entryOf(gateway, NAME);
     expect(entry).toMatchObject({ state: 'missing', order: 'waiting' });
     expect(Date.parse(entry?.next_try_at ?? '')).toBeGreaterThan(Date.now() + 500_000);
-    expect(await problemCodes(gateway)).toEqual(['certificate_order_failed']);
+    // The secrets are looked at right after the start.
+    await expect
+      .poll(() => problemCodes(gateway))
+      .toEqual(['certificate_order_failed', 'secrets_unreadable']);
     expect(await handshake(rig.tlsPort, NAME)).toHaveProperty('error');
     // The right key again: nothing was lost.
     await restart(bound(HMAC_KEY));

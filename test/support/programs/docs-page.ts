@@ -26,8 +26,11 @@ const START_TIMEOUT_MS = 60_000;
 /** As the pages write them: traffic, management, backends. */
 const PORTS = ['8080', '9090', '9001', '9002'];
 
-/** What a page may leave in the folder: what a gateway and this test make, and a token that the reader keeps. */
-const KEPT: ReadonlySet<string> = new Set(['bin', 'data', 'errors.txt', 'prometheus-token']);
+/**
+ * What a page may leave in the folder: what a gateway and this test make, and a token that the reader keeps. The log of
+ * a gateway that goes on belongs to it.
+ */
+const KEPT = /^(?:bin|data|errors\.txt|prometheus-token|.*\.log)$/;
 
 export interface Step {
   /** Of the block in the page, from 1. */
@@ -133,7 +136,7 @@ function makeCommand(folder: string, page: string): void {
 
 /** Hidden files belong to the shell and its programs. */
 function leftIn(folder: string): string[] {
-  return readdirSync(folder).filter((name) => !KEPT.has(name) && !name.startsWith('.'));
+  return readdirSync(folder).filter((name) => !KEPT.test(name) && !name.startsWith('.'));
 }
 
 async function runStep(step: Step, shell: Shell, errors: string): Promise<string | undefined> {
