@@ -7,7 +7,8 @@ import { soak } from '../../scenarios/soak-scenario.ts';
 
 const SECONDS = 16;
 const GROWTH_MB_MAX = 40;
-const DESCRIPTORS_SLACK = 24;
+/** One for each client: on a busy machine, not all of them have had a backend connection in the first third. */
+const DESCRIPTORS_SLACK = 64;
 
 it(
   'load and churn leave memory, descriptors and counters as they should be',
