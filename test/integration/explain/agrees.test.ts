@@ -29,6 +29,7 @@ import { oneRoute, startProxy, type TestProxy } from '../../support/proxy.ts';
 import { untilHolds } from '../../support/measure/until.ts';
 
 const RUNS = Number(process.env['EXPLAIN_RUNS'] ?? 120);
+const ROUNDS_MAX = 3;
 const SEED = process.env['EXPLAIN_SEED'];
 const PATH = process.env['EXPLAIN_PATH'];
 
@@ -241,11 +242,15 @@ it('agree on random requests in random configurations', { timeout: 60_000 + RUNS
       }
     },
   );
-  await fc.assert(property, {
-    numRuns: RUNS,
-    ...(SEED === undefined ? {} : { seed: Number(SEED) }),
-    ...(PATH === undefined ? {} : { path: PATH }),
-  });
+  // One in some hundred times, a run meets one of them too seldom.
+  const isReached = (): boolean => REACHED.every((name) => outcomes.has(name));
+  for (let round = 0; round < ROUNDS_MAX && !isReached(); round++) {
+    await fc.assert(property, {
+      numRuns: RUNS,
+      ...(SEED === undefined ? {} : { seed: Number(SEED) }),
+      ...(PATH === undefined ? {} : { path: PATH }),
+    });
+  }
   // A generator that reaches nothing would prove nothing.
   expect([...outcomes.keys()]).toEqual(expect.arrayContaining(REACHED));
 });
