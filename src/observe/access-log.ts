@@ -103,9 +103,7 @@ const WARN_START = '{"level":"warn","time":"';
 const QUOTE = 0x22;
 const DOT = 0x2e;
 const TIME_END = ascii('Z"');
-const REQUEST_ID = ascii(',"request_id":"');
-const PATH = ascii(',"path":"');
-const BYTES_IN = ascii(',"bytes_in":');
+const TIME_END_AND_REQUEST_ID = ascii('Z","request_id":"');
 const BYTES_OUT = ascii(',"bytes_out":');
 const DURATION = ascii(',"duration_ms":');
 const UPSTREAM = ascii(',"upstream_ms":');
@@ -116,6 +114,7 @@ interface LastPlace {
   labels: PlaceLabels | undefined;
   method: string;
   host: string;
+  hasPath: boolean;
   bytes: Uint8Array;
 }
 
@@ -145,7 +144,13 @@ export class AccessLog {
   #second = -1;
   #infoStart = NOTHING;
   #warnStart = NOTHING;
-  readonly #place: LastPlace = { labels: undefined, method: '', host: '', bytes: NOTHING };
+  readonly #place: LastPlace = {
+    labels: undefined,
+    method: '',
+    host: '',
+    hasPath: false,
+    bytes: NOTHING,
+  };
   readonly #outcome: LastOutcome = { protocol: '', status: -1, bytes: NOTHING };
   readonly #caller: LastCaller = { keyId: undefined, clientIp: '', bytes: NOTHING };
 
@@ -198,13 +203,16 @@ export class AccessLog {
     const has = this.#has;
     const lines = this.#lines;
     this.#addTime(r.timeMs, isFailure(r.status, r.errorCode));
-    if (has.request_id) addText(lines, REQUEST_ID, r.requestId);
+    if (has.request_id) addText(lines, r.requestId);
     if (r.traceId !== undefined && has.trace_id) lines.text(`,"trace_id":"${r.traceId}"`);
     lines.piece(this.#placeFields(r));
     if (has.path && r.path !== '') addPath(lines, r.path);
     lines.piece(this.#outcomeFields(r));
-    if (has.bytes_in) addNumber(lines, BYTES_IN, r.bytesIn);
-    if (has.bytes_out) addNumber(lines, BYTES_OUT, r.bytesOut);
+    if (has.bytes_in) lines.number(r.bytesIn);
+    if (has.bytes_out) {
+      lines.piece(BYTES_OUT);
+      lines.number(r.bytesOut);
+    }
     if (has.duration_ms) addMilliseconds(lines, DURATION, r.durationMs);
     if (has.upstream_ms && r.upstreamMs !== undefined) addMilliseconds(lines, UPSTREAM, r.upstreamMs);
     if (r.upstreamProtocol !== undefined && has.upstream_protocol)
@@ -219,7 +227,7 @@ export class AccessLog {
     lines.piece(END);
   }
 
-  /** Level, and RFC 3339 in UTC; everything but the milliseconds is built once a second. */
+  /** Level, RFC 3339 in UTC, and the name of the next field; all but the milliseconds is built once a second. */
   #addTime(timeMs: number, isWarning: boolean): void {
     const ms = Math.floor(timeMs);
     const second = Math.floor(ms / 1000);
@@ -231,26 +239,35 @@ export class AccessLog {
     }
     this.#lines.piece(isWarning ? this.#warnStart : this.#infoStart);
     this.#lines.threeDigits(ms - second * 1000);
-    this.#lines.piece(TIME_END);
+    this.#lines.piece(this.#has.request_id ? TIME_END_AND_REQUEST_ID : TIME_END);
   }
 
-  /** Route, method and host. */
-  #placeFields({ labels, method, host }: AccessRecord): Uint8Array {
+  /** Route, method and host, and the name of the path if there is one. */
+  #placeFields({ labels, method, host, path }: AccessRecord): Uint8Array {
     const last = this.#place;
-    if (last.labels === labels && last.method === method && last.host === host) return last.bytes;
+    const hasPath = path !== '';
+    if (last.labels === labels && last.method === method && last.host === host && last.hasPath === hasPath) {
+      // Many heads share one object for their host: it equals itself at once.
+      last.host = host;
+      return last.bytes;
+    }
     const has = this.#has;
     let text = labels === undefined ? '' : this.#fieldsOf(labels);
     if (has.method && method !== '') text += `,"method":${quoted(method)}`;
     if (has.host && host !== '') text += `,"host":${quoted(cut(host, HOST_CHARS_MAX))}`;
-    [last.labels, last.method, last.host, last.bytes] = [labels, method, host, ascii(text)];
+    if (has.path && hasPath) text += ',"path":"';
+    [last.labels, last.method, last.host, last.hasPath] = [labels, method, host, hasPath];
+    last.bytes = ascii(text);
     return last.bytes;
   }
 
+  /** Protocol and status, and the name of the next field. */
   #outcomeFields({ protocol, status }: AccessRecord): Uint8Array {
     const last = this.#outcome;
     if (last.status === status && last.protocol === protocol) return last.bytes;
     let text = this.#has.protocol ? `,"protocol":"${protocol}"` : '';
     if (this.#has.status) text += `,"status":${status}`;
+    if (this.#has.bytes_in) text += ',"bytes_in":';
     [last.status, last.protocol, last.bytes] = [status, protocol, ascii(text)];
     return last.bytes;
   }
@@ -292,11 +309,6 @@ function isFailure(status: number, errorCode: string | undefined): boolean {
   return status >= 500 || (errorCode !== undefined && status < 400);
 }
 
-function addNumber(lines: LineBytes, name: Uint8Array, value: number): void {
-  lines.piece(name);
-  lines.number(value);
-}
-
 /** A time with three decimals; NaN and negative times are 0. */
 function addMilliseconds(lines: LineBytes, name: Uint8Array, ms: number): void {
   const micros = ms > 0 && ms < 1e12 ? Math.round(ms * 1000) : 0;
@@ -307,15 +319,13 @@ function addMilliseconds(lines: LineBytes, name: Uint8Array, ms: number): void {
   lines.threeDigits(micros - whole * 1000);
 }
 
-/** @param name with the opening quotation mark */
-function addText(lines: LineBytes, name: Uint8Array, text: string): void {
-  lines.piece(name);
+/** The rest of a field whose name is written, as in the next function. */
+function addText(lines: LineBytes, text: string): void {
   if (!lines.textOf(text, SAFE_CODES)) lines.text(asciiJson(text).slice(1, -1));
   lines.byte(QUOTE);
 }
 
 function addPath(lines: LineBytes, path: string): void {
-  lines.piece(PATH);
   if (path.length > PATH_CHARS_MAX || !lines.textOf(path, PLAIN_PATH_CODES))
     lines.text(asciiJson(maskCredentials(cut(path, PATH_CHARS_MAX))).slice(1, -1));
   lines.byte(QUOTE);

@@ -343,10 +343,10 @@ export class Exchange implements AnswerableExchange {
   }
 
   /** The response is complete. */
-  end(persist: boolean): void {
+  end(persist: boolean, atMs = -1): void {
     if (this.#ended) return;
     try {
-      this.#finish();
+      this.#finish(atMs);
     } finally {
       this.connection.endExchange(persist);
     }
@@ -408,13 +408,14 @@ export class Exchange implements AnswerableExchange {
     this.end(persist);
   }
 
-  #finish(): void {
+  #finish(atMs = -1): void {
     this.#ended = true;
     if (this.#isCounted) this.context.exchangeLimiter.release(this.#appExchanges);
     this.attempts?.release();
     this.buffer?.release();
     releasePermit(this.evaluation);
-    writable(this).durationMs = this.context.clock.monotonicMs() - this.startedMs;
+    const endedMs = atMs < 0 ? this.context.clock.monotonicMs() : atMs;
+    writable(this).durationMs = endedMs - this.startedMs;
     const shadowBodyBytes = this.route?.policy.shadowBodyBytes ?? 0;
     if (shadowBodyBytes > 0) noteBodyInShadow(this, shadowBodyBytes);
     this.context.observer.exchangeEnded(this);

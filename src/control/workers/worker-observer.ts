@@ -123,9 +123,12 @@ export class WorkerObserver implements ProxyObserver {
   readonly #handshakes: LogThrottle<FailedHandshake>;
   readonly #proxyHeaders: LogThrottle<RefusedProxyHeader>;
   readonly #timer: NodeJS.Timeout;
+  /** Unix milliseconds when the monotonic clock was 0; see `#followClock`. */
+  #epochMs = -Infinity;
 
   constructor(deps: WorkerObserverDeps) {
     this.#deps = deps;
+    this.#followClock();
     this.#keys = new UsageCounter((used) => deps.send({ type: 'keys_used', used }));
     this.#limits = new LimitNotes((reached) => deps.send({ type: 'limit_reached', reached }));
     this.#health = new HealthReporter(deps.send, (revisionId) => deps.breakerOf(revisionId));
@@ -167,7 +170,7 @@ export class WorkerObserver implements ProxyObserver {
 
   exchangeEnded(exchange: ExchangeView): void {
     this.#exchanges++;
-    const { metrics, accessLog, recorder, traffic, stats, live, traces, clock } = this.#deps;
+    const { metrics, accessLog, recorder, traffic, stats, live, traces } = this.#deps;
     const { route, evaluation } = exchange;
     const report = route === undefined ? undefined : this.#reportOf(route);
     if (report === undefined) metrics.unroutedRequest(exchange.errorCode ?? 'none', exchange.status);
@@ -189,7 +192,7 @@ export class WorkerObserver implements ProxyObserver {
     if (accessLog?.wants(exchange.status, exchange.errorCode, exchange.isAborted) !== true) return;
     const { head, protocol } = exchange.connection;
     accessLog.write({
-      timeMs: clock.nowMs(),
+      timeMs: this.#epochMs + exchange.startedMs + exchange.durationMs,
       requestId: exchange.requestId,
       traceId: exchange.traced()?.traceId,
       labels: report?.labels ?? this.#placeOf(exchange.version),
@@ -299,8 +302,19 @@ export class WorkerObserver implements ProxyObserver {
   }
 
   /** Sends what was collected. */
+  /**
+   * Lines of the access log take their time from the monotonic clock, which is read for each exchange anyway. As the
+   * wall clock gives whole milliseconds, this is up to one too low, and only a greater difference is a changed clock.
+   */
+  #followClock(): void {
+    const { clock } = this.#deps;
+    const epochMs = clock.nowMs() - clock.monotonicMs();
+    if (epochMs > this.#epochMs || epochMs < this.#epochMs - 1) this.#epochMs = epochMs;
+  }
+
   #tick(): void {
     const { send } = this.#deps;
+    this.#followClock();
     this.#keys.tick();
     this.#health.send();
     this.#overload.tick();

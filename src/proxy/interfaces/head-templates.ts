@@ -29,6 +29,10 @@ export interface RequestTemplate {
   readonly middle: string;
   readonly end: string;
   readonly addsTrace: boolean;
+  /** Whether it is kept for further requests. */
+  readonly isKept: boolean;
+  /** From after the path to the request id; created on first use. */
+  front?: RequestFront;
   /** The same parts for HTTP/2; created on first use. */
   fields?: RequestTemplateFields;
   /**
@@ -36,6 +40,12 @@ export interface RequestTemplate {
    * rest.
    */
   blocks?: RequestTemplateBlocks;
+}
+
+export interface RequestFront {
+  readonly host: string;
+  /** With the host. */
+  readonly text: string;
 }
 
 export interface RequestTemplateBlocks {

@@ -8,10 +8,18 @@ import type { CompiledRetries, RetryCondition } from '../../policy/stage.ts';
 import type { UpstreamCause } from '../upstream/upstream-failure.ts';
 
 /** RFC 9110 section 9.2.2. */
-const IDEMPOTENT_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE']);
-
 export function isIdempotent(method: string): boolean {
-  return IDEMPOTENT_METHODS.has(method);
+  switch (method) {
+    case 'GET':
+    case 'HEAD':
+    case 'OPTIONS':
+    case 'TRACE':
+    case 'PUT':
+    case 'DELETE':
+      return true;
+    default:
+      return false;
+  }
 }
 
 /** The conditions of `retries.on` by cause; other causes are never retried. */

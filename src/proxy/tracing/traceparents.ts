@@ -7,6 +7,8 @@ import { makeTraceparent, PARENT_ID, TRACE_ID } from '../../http/fields/trace-co
 import { fillRandom } from '../../lib/ids.ts';
 
 const MADE_AT_ONCE = 128;
+/** Values whose random bytes are drawn at once: most of the time of a draw does not depend on its length. */
+const DRAWN_AT_ONCE = 4 * MADE_AT_ONCE;
 const DIGITS = Buffer.from('0123456789abcdef', 'latin1');
 const RANDOM_BYTES = (TRACE_ID.digits + PARENT_ID.digits) / 2;
 
@@ -26,10 +28,12 @@ class Traceparents {
   /** The text of the next values, including the parts that never change. */
   readonly #bytes: Buffer;
   readonly #length: number;
-  readonly #random = Buffer.allocUnsafeSlow(MADE_AT_ONCE * RANDOM_BYTES);
+  readonly #random = Buffer.allocUnsafeSlow(DRAWN_AT_ONCE * RANDOM_BYTES);
   readonly #words = new DataView(this.#random.buffer);
   #made = '';
+  /** Of the values in `#made`, and of those whose bytes are drawn. */
   #count = MADE_AT_ONCE;
+  #drawn = DRAWN_AT_ONCE;
 
   constructor(isSampled: boolean) {
     const shape = makeTraceparent('?'.repeat(TRACE_ID.digits), '?'.repeat(PARENT_ID.digits), isSampled);
@@ -39,8 +43,12 @@ class Traceparents {
 
   next(): string {
     if (this.#count === MADE_AT_ONCE) {
-      fillRandom(this.#random);
-      writeIds(this.#bytes, this.#length, this.#random);
+      if (this.#drawn === DRAWN_AT_ONCE) {
+        fillRandom(this.#random);
+        this.#drawn = 0;
+      }
+      writeIds(this.#bytes, this.#length, this.#random, this.#drawn * RANDOM_BYTES);
+      this.#drawn += MADE_AT_ONCE;
       this.#made = latin1Text(this.#bytes, 0, this.#bytes.length);
       this.#count = 0;
     }
@@ -50,7 +58,7 @@ class Traceparents {
 
   /** The ids of the last value that `next` returned. */
   ids(): TraceIds {
-    const at = (this.#count - 1) * RANDOM_BYTES;
+    const at = (this.#drawn - MADE_AT_ONCE + this.#count - 1) * RANDOM_BYTES;
     const words = this.#words;
     return {
       trace0: words.getInt32(at),
@@ -103,9 +111,12 @@ function wordAt(value: string, at: number): number {
   return word;
 }
 
-/** @param length of one value */
-function writeIds(bytes: Buffer, length: number, random: Buffer): void {
-  let from = 0;
+/**
+ * @param length of one value
+ * @param offset where the random bytes of the first value begin
+ */
+function writeIds(bytes: Buffer, length: number, random: Buffer, offset: number): void {
+  let from = offset;
   for (let start = 0; start < bytes.length; start += length) {
     from = writeDigits(bytes, random, from, start + TRACE_ID.start, TRACE_ID.digits);
     from = writeDigits(bytes, random, from, start + PARENT_ID.start, PARENT_ID.digits);

@@ -82,6 +82,8 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
   /** The backend has sent 100 (Continue), or another response. */
   #hasInterim = false;
   #sentAtMs = 0;
+  /** When the response head arrived, until its read ends; -1 before and after. */
+  #headAtMs = -1;
   /** When a side last made progress with a body. */
   #progressAtMs = 0;
   /** Whether the backend had to wait for a client that did not read. */
@@ -269,8 +271,9 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
     // Before the last byte: a client with the whole response may send its next request at once.
     if (isComplete) releasePermit(this.#exchange.evaluation);
     relay?.flush();
-    if (isComplete) this.#complete(relay);
-    else if (this.#exchange.connection.writableNeedDrain) this.#upstream?.pauseReading();
+    if (isComplete) return this.#complete(relay);
+    this.#headAtMs = -1;
+    if (this.#exchange.connection.writableNeedDrain) this.#upstream?.pauseReading();
   }
 
   onUpstreamFailure(failure: UpstreamFailure): void {
@@ -416,7 +419,9 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
   /** Time until the response head; -1 if not timed. */
   #upstreamMs(): number {
     const { context } = this.#exchange;
-    return context.observer.timesUpstream ? context.clock.monotonicMs() - this.#sentAtMs : -1;
+    if (!context.observer.timesUpstream) return -1;
+    this.#headAtMs = context.clock.monotonicMs();
+    return this.#headAtMs - this.#sentAtMs;
   }
 
   #complete(relay: ResponseRelay | undefined): void {
@@ -429,7 +434,8 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
     const isReusable = this.#requestSent && relay?.isRefusal !== true && !this.#isAuthenticated;
     if (isReusable && upstream !== undefined) this.#exchange.context.pool.put(upstream);
     else upstream?.destroy();
-    this.#exchange.end(relay?.persist === true);
+    // A response that arrived in one read has ended with its head: reading the clock is not free.
+    this.#exchange.end(relay?.persist === true, this.#headAtMs);
   }
 
   /** Whether the backend may take further requests on the connection for requests of this client. */

@@ -218,9 +218,7 @@ export class UpstreamConnection extends UpstreamLink implements Upstream, Expiri
     }
     let from = 0;
     while (from < to && this.#state === 'head') from = this.#readHead(buffer, from, to);
-    // The next read of any connection overwrites the shared buffer.
-    if (this.#partial.buffer === shared.buffer) this.#partial = Buffer.from(this.#partial);
-    else this.#partial = compacted(this.#partial);
+    if (this.#partial.length > 0) this.#keepPartial(shared);
     if (from < to && this.#state === 'body') from = this.#readBody(buffer, from, to);
     if (from < to && this.#state === 'tunnel') {
       this.#client?.onResponseData(buffer, from, to);
@@ -234,6 +232,13 @@ export class UpstreamConnection extends UpstreamLink implements Upstream, Expiri
     }
     // A user that retries this response already has another connection.
     if (this.#client === client) client?.onReadEnd();
+  }
+
+  /** The next read of any connection overwrites the shared buffer. */
+  #keepPartial(shared: Buffer): void {
+    // Reading a buffer's `buffer` property is a call into the runtime.
+    if (this.#partial.buffer === shared.buffer) this.#partial = Buffer.from(this.#partial);
+    else this.#partial = compacted(this.#partial);
   }
 
   #noteStray(bytes: Buffer, from: number, to: number): void {

@@ -67,9 +67,18 @@ export function upstreamRequestHead(
   const host = hostOf(head, route, hostField);
   const template = templateFor(exchange, route, expectContinue, upgrade);
   return (
-    `${head.method} ${path}${exchange.query} HTTP/1.1\r\nHost: ${host}\r\n${template.start}${exchange.requestId}${template.middle}` +
+    `${head.method} ${path}${exchange.query}${frontOf(template, host)}${exchange.requestId}${template.middle}` +
     (template.addsTrace ? traceOf(exchange) + template.end : template.end)
   );
+}
+
+/** From after the path to the request id. In one piece if it is kept: each piece of a text costs time to write. */
+function frontOf(template: RequestTemplate, host: string): string {
+  const { front, start } = template;
+  if (front?.host === host) return front.text;
+  const text = ` HTTP/1.1\r\nHost: ${host}\r\n${start}`;
+  if (template.isKept) template.front = { host, text: ownText(text) };
+  return text;
 }
 
 /**
@@ -243,13 +252,14 @@ function makeTemplate(
       (upgrade === undefined ? '' : `Connection: Upgrade\r\nUpgrade: ${upgrade}\r\n`) +
       (expectContinue ? 'Expect: 100-continue\r\n\r\n' : '\r\n'),
     addsTrace: !passesTrace,
+    isKept: false,
   };
 }
 
 /** Flattens the texts, so that they do not keep other memory alive. */
 function ownTemplate(template: RequestTemplate): RequestTemplate {
   const { start, middle, end } = template;
-  return { ...template, start: ownText(start), middle: ownText(middle), end: ownText(end) };
+  return { ...template, start: ownText(start), middle: ownText(middle), end: ownText(end), isKept: true };
 }
 
 /**
