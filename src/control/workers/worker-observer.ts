@@ -4,6 +4,7 @@
  * second, so that a request never waits for another thread.
  */
 import type { Clock } from '../../lib/clock.ts';
+import { WallTime } from '../../lib/wall-time.ts';
 import type { UsageOutcome } from '../../model/key-usage.ts';
 import type { AccessLog, PlaceLabels, RouteLabels } from '../../observe/access-log.ts';
 import type { Logger } from '../../observe/log.ts';
@@ -123,12 +124,11 @@ export class WorkerObserver implements ProxyObserver {
   readonly #handshakes: LogThrottle<FailedHandshake>;
   readonly #proxyHeaders: LogThrottle<RefusedProxyHeader>;
   readonly #timer: NodeJS.Timeout;
-  /** Unix milliseconds when the monotonic clock was 0; see `#followClock`. */
-  #epochMs = -Infinity;
+  readonly #time: WallTime;
 
   constructor(deps: WorkerObserverDeps) {
     this.#deps = deps;
-    this.#followClock();
+    this.#time = new WallTime(deps.clock);
     this.#keys = new UsageCounter((used) => deps.send({ type: 'keys_used', used }));
     this.#limits = new LimitNotes((reached) => deps.send({ type: 'limit_reached', reached }));
     this.#health = new HealthReporter(deps.send, (revisionId) => deps.breakerOf(revisionId));
@@ -192,7 +192,7 @@ export class WorkerObserver implements ProxyObserver {
     if (accessLog?.wants(exchange.status, exchange.errorCode, exchange.isAborted) !== true) return;
     const { head, protocol } = exchange.connection;
     accessLog.write({
-      timeMs: this.#epochMs + exchange.startedMs + exchange.durationMs,
+      timeMs: this.#time.at(exchange.startedMs + exchange.durationMs),
       requestId: exchange.requestId,
       traceId: exchange.traced()?.traceId,
       labels: report?.labels ?? this.#placeOf(exchange.version),
@@ -302,19 +302,9 @@ export class WorkerObserver implements ProxyObserver {
   }
 
   /** Sends what was collected. */
-  /**
-   * Lines of the access log take their time from the monotonic clock, which is read for each exchange anyway. As the
-   * wall clock gives whole milliseconds, this is up to one too low, and only a greater difference is a changed clock.
-   */
-  #followClock(): void {
-    const { clock } = this.#deps;
-    const epochMs = clock.nowMs() - clock.monotonicMs();
-    if (epochMs > this.#epochMs || epochMs < this.#epochMs - 1) this.#epochMs = epochMs;
-  }
-
   #tick(): void {
     const { send } = this.#deps;
-    this.#followClock();
+    this.#time.follow();
     this.#keys.tick();
     this.#health.send();
     this.#overload.tick();
