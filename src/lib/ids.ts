@@ -104,7 +104,7 @@ export function requestIds(): () => string {
 
 /** The ids that begin with `stem`, one behind the other. */
 function idsOf(stem: string): Buffer {
-  return Buffer.from([...RADIX_DIGITS].map((digit) => stem + digit).join(''), 'latin1');
+  return Buffer.from(Array.from(RADIX_DIGITS, (digit) => stem + digit).join(''), 'latin1');
 }
 
 /** Replaces the end of the stem in all ids of `length` bytes. */
