@@ -3,8 +3,7 @@
  * main thread: used keys, calls of deprecated versions, and denials of policies in shadow mode. Reports are sent once a
  * second, so that a request never waits for another thread.
  */
-import type { Clock } from '../../lib/clock.ts';
-import { WallTime } from '../../lib/wall-time.ts';
+import { WallTime, type Clock } from '../../lib/clock.ts';
 import type { UsageOutcome } from '../../model/key-usage.ts';
 import type { AccessLog, PlaceLabels, RouteLabels } from '../../observe/access-log.ts';
 import type { Logger } from '../../observe/log.ts';

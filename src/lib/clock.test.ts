@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { WallTime } from './wall-time.ts';
+import { WallTime } from './clock.ts';
 
 /** A wall clock that gives whole milliseconds, as the system's does. */
 class TestClock {
