@@ -342,7 +342,7 @@ export class Exchange implements AnswerableExchange {
     this.#send(500, text, 0, false);
   }
 
-  /** The response is complete. */
+  /** The response is complete. @param atMs when, by the monotonic clock; -1: now */
   end(persist: boolean, atMs = -1): void {
     if (this.#ended) return;
     try {
@@ -414,7 +414,9 @@ export class Exchange implements AnswerableExchange {
     this.attempts?.release();
     this.buffer?.release();
     releasePermit(this.evaluation);
-    const endedMs = atMs < 0 ? this.context.clock.monotonicMs() : atMs;
+    // The stages of a timeline end in the order in which they are read.
+    const isKnown = atMs >= 0 && this.timeline === undefined;
+    const endedMs = isKnown ? atMs : this.context.clock.monotonicMs();
     writable(this).durationMs = endedMs - this.startedMs;
     const shadowBodyBytes = this.route?.policy.shadowBodyBytes ?? 0;
     if (shadowBodyBytes > 0) noteBodyInShadow(this, shadowBodyBytes);

@@ -63,9 +63,7 @@ export async function suiteDatabase(folder: string): Promise<SuiteDatabase> {
  * @param prefix of the names of files that count
  */
 export async function storedText(folder: string, prefix = ''): Promise<string> {
-  const entries = readdirSync(folder, { withFileTypes: true });
-  const files = entries.filter((entry) => entry.isFile() && entry.name.startsWith(prefix));
-  const parts = files.map(({ name }) => readFileSync(join(folder, name), 'latin1'));
+  const parts = filesIn(folder, prefix);
   const name = madeFor.get(folder);
   if (SERVER !== undefined && name !== undefined) {
     const url = urlOf(SERVER, name);
@@ -77,6 +75,18 @@ export async function storedText(folder: string, prefix = ''): Promise<string> {
     }
   }
   return parts.join('\n');
+}
+
+/** Texts of the files; from the beginning again where one got its final name meanwhile. */
+function filesIn(folder: string, prefix: string, triesLeft = 20): string[] {
+  const entries = readdirSync(folder, { withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile() && entry.name.startsWith(prefix));
+  try {
+    return files.map(({ name }) => readFileSync(join(folder, name), 'latin1'));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || triesLeft === 0) throw error;
+    return filesIn(folder, prefix, triesLeft - 1);
+  }
 }
 
 function urlOf(server: string, database: string): string {
