@@ -104,7 +104,7 @@ export function memoryShares({ workers, hasTls }: ShareFacts, bytes = memoryByte
 }
 
 /** Memory below which the shares do not fit: each worker has its minimum then, and a flood can end the process. */
-function memoryNeeded(workers: number): number {
+export function memoryNeeded(workers: number): number {
   return PROGRAM_BYTES + workers * (WORKER_BYTES + 2 * CLIENTS_BYTES_MIN);
 }
 

@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { readSettings } from '../../settings/settings.ts';
+import { memoryProblem } from '../../settings/memory-shares.ts';
 import { machineChecks } from './machine-checks.ts';
+
+const MIB = 1_048_576;
 
 const result = readSettings({
   GATEWAY_WORKERS: '2',
@@ -32,6 +35,15 @@ describe('the limits of a machine', () => {
     expect(machineChecks(undefined, () => undefined).every(({ state }) => state === 'ok')).toBe(true);
   });
 
+  it('find too little memory exactly where a start warns of it', () => {
+    for (let limit = 64 * MIB; limit < 512 * MIB; limit += 8 * MIB) {
+      const [memory = ''] = found({ [`${GROUP}/memory.max`]: `${limit}\n` }).filter((line) =>
+        line.startsWith('memory '),
+      );
+      expect(memory.startsWith('memory warning: ')).toBe(memoryProblem(2, limit) !== undefined);
+    }
+  });
+
   it.each([
     [
       'too few descriptors',
@@ -49,8 +61,8 @@ describe('the limits of a machine', () => {
     ],
     [
       'little memory of its slice',
-      { [`${GROUP}/memory.high`]: '300000000\n' },
-      'memory warning: the memory limit of the container or unit is 286 MiB',
+      { [`${GROUP}/memory.high`]: '200000000\n' },
+      'memory warning: the memory limit of the container or unit is 190 MiB',
     ],
     ['enough memory', { [`${GROUP}/memory.max`]: '1073741824\n' }, 'memory ok: limit 1,024 MiB'],
     ['no memory limit', { [`${GROUP}/memory.max`]: 'max\n' }, 'memory ok: no limit'],

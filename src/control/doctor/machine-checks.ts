@@ -3,6 +3,7 @@
  * memory, the kernel's queues and ports. Reads proc(5) and cgroups(7) through a function, so that tests can replace
  * them; what cannot be read is not judged.
  */
+import { memoryNeeded } from '../../settings/memory-shares.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { error, ok, warning, type Finding } from './finding.ts';
 import { counted } from '../../lib/text/counted.ts';
@@ -18,9 +19,6 @@ const LOCAL_PORTS_MIN = 16_384;
 const OWN_DESCRIPTORS = 256;
 const DESCRIPTORS_MIN = 1_024;
 const MIB = 1_048_576;
-/** A worker without traffic, and the main thread with a small configuration. */
-const WORKER_BYTES = 64 * MIB;
-const MAIN_BYTES = 128 * MIB;
 
 const count = (value: number): string => value.toLocaleString('en-US');
 
@@ -51,18 +49,14 @@ function descriptorChecks(settings: Settings | undefined, read: ReadText): Findi
 
 function memoryChecks(settings: Settings | undefined, read: ReadText): Finding[] {
   const limit = cgroupLimit(read);
-  const wanted =
-    MAIN_BYTES + WORKER_BYTES * ((settings?.workers ?? 1) + (settings?.workerSpare === true ? 1 : 0));
+  const workers = settings?.workers ?? 1;
+  const needed = memoryNeeded(workers);
   const overcommit = read('/proc/sys/vm/overcommit_memory')?.trim() === '2';
   const found: Finding[] = [];
-  if (limit !== undefined && limit < wanted) {
-    const detail = `the memory limit of the container or unit is ${mib(limit)}; this gateway may need ${mib(wanted)} without traffic, and the kernel ends what goes beyond the limit`;
+  if (limit !== undefined && limit < needed) {
+    const detail = `the memory limit of the container or unit is ${mib(limit)}; this gateway needs ${mib(needed)} under much traffic, and the kernel ends what goes beyond the limit`;
     found.push(
-      warning(
-        'memory',
-        detail,
-        'raise the limit, or lower GATEWAY_WORKERS, or set GATEWAY_WORKER_SPARE=false',
-      ),
+      warning('memory', detail, `raise the limit${workers === 1 ? '' : ', or lower GATEWAY_WORKERS'}`),
     );
   } else {
     found.push(ok('memory', limit === undefined ? 'no limit of a container or unit' : `limit ${mib(limit)}`));
