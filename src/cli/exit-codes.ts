@@ -12,7 +12,7 @@ export const EXIT_CODES = {
   differs: {
     code: 2,
     meaning:
-      '`config plan`, `import` or a dry run found that something would change; `config diff` found a difference.',
+      '`config plan`, `config rollback --dry-run` or `import` found that something would change; `config diff` found a difference.',
   },
   interrupted: { code: 130, meaning: '`start` was ended by the third Ctrl-C before its requests were done.' },
 } as const;
