@@ -75,7 +75,7 @@ export const UPSTREAM_SETTINGS = {
     default: [],
     defaultText: 'all but what is denied by default',
     description:
-      'The only destinations to which the gateway may connect for backends, health checks and key sets. `*.example.com` stands for all names below `example.com`. An address or a block here also lifts a default denial (of link-local and cloud metadata addresses, and of the gateway’s own listeners) if it is no wider than what is denied.',
+      'The only destinations to which the gateway may connect for backends, health checks, key sets, webhooks and ACME directories. `*.example.com` stands for all names below `example.com`. An address or a block here also lifts a default denial (of link-local and cloud metadata addresses, and of the gateway’s own listeners) if it is no wider than what is denied.',
   }),
   GATEWAY_EGRESS__DENY: list('addresses, CIDR blocks and host names, comma-separated', destination, {
     default: [],
