@@ -1,6 +1,6 @@
 /**
  * The state that a rollback restores. Everything except keys becomes what it was. For keys the following applies, so
- * that a rollback never gives an old credential more rights than it has now:
+ * that a rollback revives no credential and gives none a scope or a later end than it has now:
  *
  * - A key that was deleted or has expired since does not come back, and a key created since stays with its app.
  * - A key keeps its current value, even if it was rotated since, and an inactive key stays inactive.
