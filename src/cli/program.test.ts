@@ -44,7 +44,7 @@ describe('the command line', () => {
       expect([started, exit, exitCode]).toEqual([[], 'commander.error', 1]);
       const unknown = args.find((arg) => arg !== 'start');
       expect(errors).toContain(
-        `unknown command "${unknown}"; expected one of start, migrate, copy, doctor, config, import, apps, versions, revisions, endpoints, traffic, keys, admin-tokens, sessions, webhooks, sampling, debug-tokens, certificates, secrets, nodes, state, settings, tree, search, audit, shadow, transaction, explain, live, events, try, profile, health, metrics, stats, problems, context, completion`,
+        `unknown command "${unknown}"; expected one of start, migrate, copy, doctor, config, import, apps, versions, revisions, endpoints, traffic, keys, admin-tokens, sessions, webhooks, sampling, debug-tokens, certificates, secrets, nodes, state, settings, tree, search, audit, shadow, api, transaction, explain, live, events, try, profile, health, metrics, stats, problems, context, completion`,
       );
       expect(errors.split('\n').at(-2)).toBe(
         'Add --help to see the commands, arguments, options and examples.',

@@ -4,6 +4,7 @@
  * parses; the actions of the commands come in as arguments.
  */
 import { Command } from 'commander';
+import { addApiCommand } from './api/api-command.ts';
 import { addCompletionCommand } from './completion/completion-command.ts';
 import { addExamples } from './show/output-format.ts';
 import { addBackupCommands, type RestoreFlags } from './backup/backup-commands.ts';
@@ -119,6 +120,7 @@ export function createProgram(version: string, commands: Commands, io: CliIo, as
   const needed = (name: string): boolean => name === asked || ABOUT_OTHERS.test(asked);
   for (const group of groups) addGroup(program, needed(group.name) ? group : { ...group, commands: [] }, io);
   for (const spec of GATEWAY_COMMANDS) addCommand(program, spec, io);
+  addApiCommand(program, io);
   addTransactionCommand(program, io);
   addExplainCommand(program, io);
   addLiveCommand(program, io);

@@ -18,7 +18,7 @@ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _headgate; printf '%s\\n' "\${COMPREP
 
 describe('bash', () => {
   it.each([
-    ['ap', ['apps']],
+    ['ap', ['apps', 'api']],
     ['apps ', ['list', 'show', 'create', 'edit', 'delete', 'policy']],
     ['apps cr', ['create']],
     ['sampling ', ['show', 'start', 'stop']],
