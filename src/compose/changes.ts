@@ -4,7 +4,7 @@ import { Cluster } from '../control/cluster/cluster.ts';
 import { ConfigSync } from '../control/cluster/config-sync.ts';
 import type { ConfigState } from '../control/cluster/config-state.ts';
 import type { Supervisor } from '../control/workers/supervisor.ts';
-import { StorageUnavailable } from '../storage/repository.ts';
+import { StorageUnavailable } from '../storage/storage-errors.ts';
 import type { Changes, Parts } from './parts.ts';
 
 export function createChanges(parts: Parts, supervisor: Supervisor): Changes {

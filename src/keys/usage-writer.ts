@@ -16,7 +16,8 @@ import { randomHex } from '../lib/ids.ts';
 import { PatientTime } from '../lib/patient-time.ts';
 import { DAY_MS, utcDate, type KeyUsage } from '../model/key-usage.ts';
 import type { Logger } from '../observe/log.ts';
-import { StorageUnavailable, type Repository } from '../storage/repository.ts';
+import type { Repository } from '../storage/repository.ts';
+import { StorageUnavailable } from '../storage/storage-errors.ts';
 import type { KeyUsageBatch } from './usage-counter.ts';
 import { PendingUsage } from './pending-usage.ts';
 

@@ -7,7 +7,8 @@
 import type { Clock } from '../lib/clock.ts';
 import { withTimeout } from '../lib/with-timeout.ts';
 import { messageOf } from '../lib/error-message.ts';
-import { StorageUnavailable, type Repository, unusableDatabase } from '../storage/repository.ts';
+import type { Repository } from '../storage/repository.ts';
+import { StorageUnavailable, unusableDatabase } from '../storage/storage-errors.ts';
 
 /** A database that has not answered by then is reported as down. */
 const PING_TIMEOUT_MS = 2_000;

@@ -11,7 +11,7 @@ import Fastify, {
 } from 'fastify';
 import { requestIds } from '../lib/ids.ts';
 import { NO_RENEGOTIATION } from '../lib/listeners.ts';
-import { StorageUnavailable } from '../storage/repository.ts';
+import { StorageUnavailable } from '../storage/storage-errors.ts';
 import { methodTable } from './api/allowed-methods.ts';
 import { BODY_BYTES_MAX, readBody } from './api/body.ts';
 import { fail, isFailure } from './api/failure.ts';

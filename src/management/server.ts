@@ -7,7 +7,8 @@
  */
 import { FilteredReads } from './crud/filtered-reads.ts';
 import type { FastifyBaseLogger } from 'fastify';
-import { StorageUnavailable, type ConfigReader } from '../storage/repository.ts';
+import type { ConfigReader } from '../storage/repository.ts';
+import { StorageUnavailable } from '../storage/storage-errors.ts';
 import { createAccess } from './access/api-access.ts';
 import type { ConsoleFiles } from './console/console-files.ts';
 import type { ManagementContext, ManagementStatus, NodesAccess, ShadowReports } from './context.ts';

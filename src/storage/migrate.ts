@@ -21,7 +21,7 @@ import { events } from './migrations/0013-events.ts';
 import { keySweeps } from './migrations/0014-key-sweeps.ts';
 import { eventCounts } from './migrations/0015-event-counts.ts';
 import type { Migration } from './migrations/migration.ts';
-import { StorageRefused } from './repository.ts';
+import { StorageRefused } from './storage-errors.ts';
 import type { Tables } from './sql/kysely-tables.ts';
 
 /** Append only. */

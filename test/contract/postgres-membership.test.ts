@@ -8,12 +8,11 @@ import type { ConfigPosition } from '../../src/model/config.ts';
 import { openPostgres, POSTGRES_DEFAULTS } from '../../src/storage/postgres/postgres.ts';
 import {
   MESSAGE_LENGTH_MAX,
-  StorageRefused,
-  StorageUnavailable,
   type Membership,
   type NodeDescription,
   type Repository,
 } from '../../src/storage/repository.ts';
+import { StorageRefused, StorageUnavailable } from '../../src/storage/storage-errors.ts';
 import { startPostgres, type PostgresServer } from '../support/programs/postgres.ts';
 import { startTcpRelay, type TcpRelay } from '../support/backends/tcp-relay.ts';
 import { change, seed } from './records.ts';

@@ -1,6 +1,7 @@
 /** The part of the repository's contract about duplicates, by the API's names for the fields. */
 import { expect, test } from 'vitest';
-import { UniqueViolation, type ConfigWriter, type Repository } from '../../src/storage/repository.ts';
+import type { ConfigWriter, Repository } from '../../src/storage/repository.ts';
+import { UniqueViolation } from '../../src/storage/storage-errors.ts';
 import {
   change,
   makeAdminToken,

@@ -7,7 +7,8 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { HistoryBounds } from '../../src/model/history/config-history.ts';
 import type { ConfigChange, ChangeSet } from '../../src/model/config.ts';
-import { StorageUnavailable, type Repository } from '../../src/storage/repository.ts';
+import type { Repository } from '../../src/storage/repository.ts';
+import { StorageUnavailable } from '../../src/storage/storage-errors.ts';
 import {
   at,
   change,

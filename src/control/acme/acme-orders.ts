@@ -11,7 +11,7 @@ import { messageOf } from '../../lib/error-message.ts';
 import type { Logger } from '../../observe/log.ts';
 import type { AcmeSettings } from '../../settings/settings.ts';
 import { AcmeLeaseLost, type AcmeStore } from '../../storage/acme-store.ts';
-import { StorageUnavailable } from '../../storage/repository.ts';
+import { StorageUnavailable } from '../../storage/storage-errors.ts';
 import type { AccountKey } from './account-key.ts';
 import { prepareAccount } from './acme-account.ts';
 import type { AcmeClient } from './acme-client.ts';

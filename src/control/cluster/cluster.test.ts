@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { systemClock } from '../../lib/clock.ts';
 import { createLogger } from '../../observe/log.ts';
-import { StorageRefused, StorageUnavailable } from '../../storage/repository.ts';
+import { StorageRefused, StorageUnavailable } from '../../storage/storage-errors.ts';
 import type {
   ClusterStore,
   MembershipEvents,

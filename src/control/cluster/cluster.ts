@@ -12,14 +12,14 @@ import { uuidv7 } from '../../lib/ids.ts';
 import type { ConfigPosition } from '../../model/config.ts';
 import type { Logger } from '../../observe/log.ts';
 import type { ClusterSettings } from '../../settings/settings.ts';
-import {
-  StorageRefused,
-  type ClusterStore,
-  type Membership,
-  type NodeDescription,
-  type NodePlace,
-  type NodeRecord,
+import type {
+  ClusterStore,
+  Membership,
+  NodeDescription,
+  NodePlace,
+  NodeRecord,
 } from '../../storage/repository.ts';
+import { StorageRefused } from '../../storage/storage-errors.ts';
 import type { ConfigSync } from './config-sync.ts';
 
 export interface ClusterDeps {

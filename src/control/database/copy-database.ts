@@ -12,7 +12,7 @@ import { copyDatabase, type CopyEnd, type CopyReport, type CopyTarget } from '..
 import { openPostgresSource, postgresTarget } from '../../storage/copy/postgres-end.ts';
 import { openSqliteSource, openSqliteTarget } from '../../storage/copy/sqlite-end.ts';
 import { parseDatabaseUrl, type DatabaseUrl } from '../../storage/database-url.ts';
-import { StorageRefused } from '../../storage/repository.ts';
+import { StorageRefused } from '../../storage/storage-errors.ts';
 import { SECRET_KEY_SETTING } from '../../storage/secrets/secret-key.ts';
 
 const PROGRESS_INTERVAL_MS = 1_000;

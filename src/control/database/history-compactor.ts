@@ -6,7 +6,8 @@
 import type { Clock } from '../../lib/clock.ts';
 import type { HistorySize } from '../../model/history/config-history.ts';
 import type { Logger } from '../../observe/log.ts';
-import { StorageUnavailable, type Repository } from '../../storage/repository.ts';
+import type { Repository } from '../../storage/repository.ts';
+import { StorageUnavailable } from '../../storage/storage-errors.ts';
 
 const ROUND_MS = 5_000;
 /** Pause after a piece, as a multiple of its time: compaction has a quarter of the write connection at most. */

@@ -10,7 +10,8 @@ import { SECRET_PLACES } from '../../policy/secret-places.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { makeFolder } from '../../storage/make-folder.ts';
 import type { PostgresSettings } from '../../storage/postgres/postgres.ts';
-import { StorageRefused, type Repository } from '../../storage/repository.ts';
+import type { Repository } from '../../storage/repository.ts';
+import { StorageRefused } from '../../storage/storage-errors.ts';
 import { migrateSqlite, openSqlite } from '../../storage/sqlite/sqlite.ts';
 import type { DatabaseLocation } from './database-location.ts';
 

@@ -16,7 +16,7 @@ import {
 } from '../../limits/shared/redis/store-memory.ts';
 import { parseRedisUrl, redisAddress } from '../../model/redis-url.ts';
 import type { Settings } from '../../settings/settings.ts';
-import { DatabaseEmpty, SchemaBehind } from '../../storage/repository.ts';
+import { DatabaseEmpty, SchemaBehind } from '../../storage/storage-errors.ts';
 import { lookAtSqlite } from '../../storage/sqlite/look-at-sqlite.ts';
 import { sealingOf, type DatabaseLocation } from '../database/database-location.ts';
 import { CLOCK_FIX, clockAheadMs, isClockWrong, wrongClockText } from '../database/clock-watch.ts';

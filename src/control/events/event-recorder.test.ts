@@ -5,7 +5,8 @@ import { SECRET_PLACES } from '../../policy/secret-places.ts';
 import { openSqlite } from '../../storage/sqlite/sqlite.ts';
 import { systemClock } from '../../lib/clock.ts';
 import type { NoticedEvent } from '../../model/events/event-log.ts';
-import { StorageUnavailable, type Repository } from '../../storage/repository.ts';
+import type { Repository } from '../../storage/repository.ts';
+import { StorageUnavailable } from '../../storage/storage-errors.ts';
 import { EventRecorder, WAITING_EVENTS_MAX } from './event-recorder.ts';
 
 const joined = (name: string, extra: { readonly dedupe_key?: string } = {}): NoticedEvent => ({

@@ -9,7 +9,8 @@ import { messageOf } from '../../lib/error-message.ts';
 import type { EventLog, NoticedEvent } from '../../model/events/event-log.ts';
 import type { Logger } from '../../observe/log.ts';
 import type { NewEvent } from '../../storage/event-store.ts';
-import { StorageUnavailable, type Repository } from '../../storage/repository.ts';
+import type { Repository } from '../../storage/repository.ts';
+import { StorageUnavailable } from '../../storage/storage-errors.ts';
 
 export const WAITING_EVENTS_MAX = 10_000;
 const BATCH_EVENTS = 100;

@@ -8,7 +8,8 @@ import type { Clock } from '../../lib/clock.ts';
 import { PatientTime } from '../../lib/patient-time.ts';
 import type { Logger } from '../../observe/log.ts';
 import type { EventSettings } from '../../settings/settings-types.ts';
-import { StorageUnavailable, type Repository } from '../../storage/repository.ts';
+import type { Repository } from '../../storage/repository.ts';
+import { StorageUnavailable } from '../../storage/storage-errors.ts';
 
 const ROUND_MS = 60_000;
 const PAUSE_MS = 50;

@@ -6,13 +6,8 @@
  */
 import type { AppTree, RevisionTree, VersionTree } from '../../model/config.ts';
 import { matchesFilter, type FilteredRecords, type FilteredTable } from '../../storage/list-filter.ts';
-import {
-  unusableDatabase,
-  type ConfigReader,
-  type HostsOwner,
-  type Page,
-  type PageRequest,
-} from '../../storage/repository.ts';
+import type { ConfigReader, HostsOwner, Page, PageRequest } from '../../storage/repository.ts';
+import { unusableDatabase } from '../../storage/storage-errors.ts';
 import type { ConfigState } from '../cluster/config-state.ts';
 
 const KEYS_LISTED_MAX = 100_000;

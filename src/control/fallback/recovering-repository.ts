@@ -13,18 +13,17 @@ import type { DeliveryStore } from '../../storage/delivery-store.ts';
 import type { EventStore } from '../../storage/event-store.ts';
 import type { SecretStore } from '../../storage/secret-store.ts';
 import type { KeySweepStore } from '../../storage/key-sweep-store.ts';
-import {
-  StorageRefused,
-  StorageUnavailable,
-  type BackupOrigin,
-  type ClusterStore,
-  type Committed,
-  type ConfigReader,
-  type ConfigWriter,
-  type Repository,
-  type WriteCheck,
-  type WriteResult,
+import type {
+  BackupOrigin,
+  ClusterStore,
+  Committed,
+  ConfigReader,
+  ConfigWriter,
+  Repository,
+  WriteCheck,
+  WriteResult,
 } from '../../storage/repository.ts';
+import { StorageRefused, StorageUnavailable } from '../../storage/storage-errors.ts';
 
 export interface LostDatabase {
   readonly driver: Repository['driver'];

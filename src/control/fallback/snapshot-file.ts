@@ -11,7 +11,7 @@ import { closeSync, openSync, readdirSync, renameSync, rmSync, statSync } from '
 import { open, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { systemReason, systemCode } from '../../lib/error-message.ts';
-import { StorageRefused } from '../../storage/repository.ts';
+import { StorageRefused } from '../../storage/storage-errors.ts';
 import { openAppTree, type MaybeSealing } from '../../storage/secrets/sealed-config.ts';
 import { syncFolder } from '../../storage/sqlite/sqlite-file.ts';
 import { ConfigState } from '../cluster/config-state.ts';

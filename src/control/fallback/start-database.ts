@@ -9,12 +9,8 @@
  */
 import { statSync } from 'node:fs';
 import type { Logger } from '../../observe/log.ts';
-import {
-  DatabaseEmpty,
-  StorageRefused,
-  StorageUnavailable,
-  type Repository,
-} from '../../storage/repository.ts';
+import type { Repository } from '../../storage/repository.ts';
+import { DatabaseEmpty, StorageRefused, StorageUnavailable } from '../../storage/storage-errors.ts';
 import { ConfigState } from '../cluster/config-state.ts';
 import { sealingOf, type DatabaseLocation } from '../database/database-location.ts';
 import { RecoveringRepository } from './recovering-repository.ts';

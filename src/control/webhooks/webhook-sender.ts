@@ -12,7 +12,8 @@ import type { StoredWebhook } from '../../model/events/webhook.ts';
 import type { Logger } from '../../observe/log.ts';
 import type { WebhookSettings } from '../../settings/settings-types.ts';
 import { DeliveryLeaseLost, type DueWebhook } from '../../storage/delivery-store.ts';
-import { StorageUnavailable, type Repository } from '../../storage/repository.ts';
+import type { Repository } from '../../storage/repository.ts';
+import { StorageUnavailable } from '../../storage/storage-errors.ts';
 import { WebhookHttp, type SendOutcome, type SendResult } from './webhook-http.ts';
 import { signedPost, unreadableOf, WebhookLane, type LaneDeps } from './webhook-lane.ts';
 

@@ -4,7 +4,7 @@
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { withBudget } from '../../lib/deadline-budget.ts';
-import { StorageUnavailable } from '../../storage/repository.ts';
+import { StorageUnavailable } from '../../storage/storage-errors.ts';
 import { isFailure, type Failure } from '../api/failure.ts';
 import type { Actor } from './admin-auth.ts';
 

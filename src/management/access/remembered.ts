@@ -6,7 +6,8 @@
  *
  * Owns a bounded number of them; the least recently used are dropped first.
  */
-import { StorageUnavailable, type ConfigReader, type Repository } from '../../storage/repository.ts';
+import type { ConfigReader, Repository } from '../../storage/repository.ts';
+import { StorageUnavailable } from '../../storage/storage-errors.ts';
 
 const RECORDS_MAX = 1_000;
 const REVOKED_MAX = 10_000;

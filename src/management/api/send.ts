@@ -8,7 +8,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { STATUS_CODES } from '../../lib/node-http.ts';
 import { errorRow } from '../../policy/error-table.ts';
 import { problemDocument, type ErrorCode } from '../../model/errors.ts';
-import { OutcomeUnknown, StorageUnavailable } from '../../storage/repository.ts';
+import { OutcomeUnknown, StorageUnavailable } from '../../storage/storage-errors.ts';
 import { BODY_BYTES_MAX } from './body.ts';
 import { fail, type Answer, type Failure } from './failure.ts';
 

@@ -3,7 +3,8 @@
  * header of the answer tells when that copy was used. Writes never use it.
  */
 import { currentBudget } from '../../lib/deadline-budget.ts';
-import { StorageUnavailable, type ConfigReader, type Repository } from '../../storage/repository.ts';
+import type { ConfigReader, Repository } from '../../storage/repository.ts';
+import { StorageUnavailable } from '../../storage/storage-errors.ts';
 
 export const STALE_HEADER = 'Headgate-Stale';
 

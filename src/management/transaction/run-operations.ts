@@ -2,7 +2,7 @@
  * Runs the operations of one transaction: checks that need no database first, then each with its own handler, until
  * one fails. Failures name the operation and point into the transaction's body.
  */
-import { SecretKeyMissing, UniqueViolation } from '../../storage/repository.ts';
+import { SecretKeyMissing, UniqueViolation } from '../../storage/storage-errors.ts';
 import type { ErrorCode, FieldError } from '../../model/errors.ts';
 import { checkAccess, refusedSecret } from '../access/dry-run-role.ts';
 import { checkBody } from '../api/body.ts';

@@ -15,7 +15,7 @@ import { messageOf } from '../../lib/error-message.ts';
 import type { VersionDescription } from '../../model/history/config-history.ts';
 import type { ConfigChange, ConfigPosition, ChangeSet } from '../../model/config.ts';
 import type { Warning } from '../../model/warnings.ts';
-import { SecretKeyMissing, StorageUnavailable, UniqueViolation } from '../../storage/repository.ts';
+import { SecretKeyMissing, StorageUnavailable, UniqueViolation } from '../../storage/storage-errors.ts';
 import type { ConfigReader, ConfigWriter, Repository } from '../../storage/repository.ts';
 import type { ParentNames } from './audit-names.ts';
 import { conflict, fail, isFailure, withWarnings, type Answer, type Failure } from '../api/failure.ts';

@@ -8,7 +8,7 @@ import { createReadStream } from 'node:fs';
 import { createGunzip } from 'node:zlib';
 import { isObject } from '../../lib/is-object.ts';
 import { MIGRATIONS } from '../migrate.ts';
-import { StorageRefused } from '../repository.ts';
+import { StorageRefused } from '../storage-errors.ts';
 import { BACKUP_FORMAT, type BackupEnd, type BackupHeader } from './backup-format.ts';
 import { COPIED_TABLES, type Cell, type CopiedTable, type Row } from './tables.ts';
 

@@ -6,7 +6,7 @@
  */
 import { sql, type Kysely } from 'kysely';
 import type { SecretPlaces } from '../../model/policy.ts';
-import { StorageRefused, StorageUnavailable } from '../repository.ts';
+import { StorageRefused, StorageUnavailable } from '../storage-errors.ts';
 import type { SecretBox } from '../secrets/secret-box.ts';
 import { SECRET_KEY_SETTING } from '../secrets/secret-key.ts';
 import { inspectSealedValues } from '../sql/policy-secrets.ts';

@@ -3,7 +3,7 @@
  * before the target is touched. Then everything is written in one transaction and read back before the commit, so
  * that the target has all of it or nothing. Memory: one page of rows.
  */
-import { StorageRefused } from '../repository.ts';
+import { StorageRefused } from '../storage-errors.ts';
 import { SECRET_KEY_SETTING } from '../secrets/secret-key.ts';
 import { inspectSealedValues } from '../sql/policy-secrets.ts';
 import type { BackupHeader } from './backup-format.ts';

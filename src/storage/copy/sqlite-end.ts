@@ -10,7 +10,7 @@ import type { SecretKeys } from '../../lib/secret-key-text.ts';
 import type { SecretPlaces } from '../../model/policy.ts';
 import { migrate, migrationState } from '../migrate.ts';
 import { nodeSqliteDialect } from '../sqlite/node-sqlite-dialect.ts';
-import { StorageRefused } from '../repository.ts';
+import { StorageRefused } from '../storage-errors.ts';
 import { existingSecretBox } from '../secrets/secret-key.ts';
 import { asStartError, checkContent, connectionsOf } from '../sqlite/sqlite-connection.ts';
 import { prepareDatabaseFile } from '../sqlite/sqlite-file.ts';

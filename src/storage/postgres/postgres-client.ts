@@ -6,7 +6,7 @@
 import { Socket } from 'node:net';
 import pg from 'pg';
 import { systemCode } from '../../lib/error-message.ts';
-import { StorageRefused, type StorageUnavailable, unusableDatabase } from '../repository.ts';
+import { StorageRefused, type StorageUnavailable, unusableDatabase } from '../storage-errors.ts';
 import type { PostgresAddress } from './postgres-tls.ts';
 
 /** Object identifier of bigint, which the driver returns as text by default. */

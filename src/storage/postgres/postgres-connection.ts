@@ -10,7 +10,7 @@ import { isReadOnly } from './postgres-begin.ts';
 import { PostgresClient, tooLate, type PostgresAnswer } from './postgres-client.ts';
 import { endsConnection, isRefusal, mapPostgresError } from './postgres-errors.ts';
 import type { PostgresAddress } from './postgres-tls.ts';
-import { OutcomeUnknown, StorageUnavailable, unusableDatabase } from '../repository.ts';
+import { OutcomeUnknown, StorageUnavailable, unusableDatabase } from '../storage-errors.ts';
 
 /**
  * Statements faster than this are not charged to the budget of an operation: a long write on a healthy database is not

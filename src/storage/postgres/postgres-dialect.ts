@@ -15,7 +15,7 @@ import {
 import { currentBudget, newBudget, type DeadlineBudget } from '../../lib/deadline-budget.ts';
 import { tooLate } from './postgres-client.ts';
 import { PostgresConnection, type PostgresConnectionConfig } from './postgres-connection.ts';
-import { unusableDatabase } from '../repository.ts';
+import { unusableDatabase } from '../storage-errors.ts';
 
 /** Callers that may wait for a connection; more are refused. */
 const WAITERS_MAX = 10_000;

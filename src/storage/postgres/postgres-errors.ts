@@ -3,7 +3,7 @@
  * unavailable database, a transaction that may be retried, or a programmer error, which is returned unchanged.
  */
 import { connectionText } from '../../lib/error-message.ts';
-import { StorageUnavailable, UniqueViolation, unusableDatabase } from '../repository.ts';
+import { StorageUnavailable, UniqueViolation, unusableDatabase } from '../storage-errors.ts';
 import { UNIQUE_CONSTRAINTS } from '../sql/kysely-tables.ts';
 
 const UNIQUE_VIOLATION = '23505';

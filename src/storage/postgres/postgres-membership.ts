@@ -20,12 +20,8 @@ import {
   type Beat,
 } from './postgres-nodes.ts';
 import type { PostgresAddress } from './postgres-tls.ts';
-import {
-  StorageRefused,
-  type Membership,
-  type MembershipEvents,
-  type NodeDescription,
-} from '../repository.ts';
+import type { Membership, MembershipEvents, NodeDescription } from '../repository.ts';
+import { StorageRefused } from '../storage-errors.ts';
 
 const RECONNECT_MS = 100;
 const RECONNECT_MS_MAX = 2_000;

@@ -9,7 +9,7 @@ import type { SecretKeys } from '../../lib/secret-key-text.ts';
 import type { SecretPlaces } from '../../model/policy.ts';
 import { migrate, migrationState, type MigrationDialect, type MigrationState } from '../migrate.ts';
 import { sqlState } from './postgres-errors.ts';
-import { DatabaseEmpty, SchemaBehind, StorageRefused } from '../repository.ts';
+import { DatabaseEmpty, SchemaBehind, StorageRefused } from '../storage-errors.ts';
 import type { SecretBox } from '../secrets/secret-box.ts';
 import { SECRET_KEY_SETTING, serverSecretBox } from '../secrets/secret-key.ts';
 import { heldSecrets } from '../secrets/stored-secrets.ts';

@@ -6,7 +6,7 @@
 import { readFileSync } from 'node:fs';
 import { checkServerIdentity, type ConnectionOptions } from 'node:tls';
 import { systemReason } from '../../lib/error-message.ts';
-import { StorageRefused } from '../repository.ts';
+import { StorageRefused } from '../storage-errors.ts';
 
 const MODES = ['disable', 'require', 'verify-ca', 'verify-full'] as const;
 type Mode = (typeof MODES)[number];

@@ -17,7 +17,8 @@ import { PostgresMembership } from './postgres-membership.ts';
 import { announceChange, readLiveNodes, readSealingKeys, sendMessages } from './postgres-nodes.ts';
 import { MIGRATION_TIMEOUT_MS, preparePostgres, type PrepareOptions } from './postgres-schema.ts';
 import { postgresAddress, type PostgresAddress } from './postgres-tls.ts';
-import { DatabaseEmpty, StorageRefused, StorageUnavailable, type Repository } from '../repository.ts';
+import type { Repository } from '../repository.ts';
+import { DatabaseEmpty, StorageRefused, StorageUnavailable } from '../storage-errors.ts';
 import { createSqlRepository } from '../sql/sql-repository.ts';
 import type { Tables } from '../sql/kysely-tables.ts';
 

@@ -6,7 +6,7 @@ import { secretBytes } from '../../lib/ids.ts';
 import type { AppTree, VersionTree } from '../../model/config.ts';
 import type { App } from '../../model/resources.ts';
 import type { PolicyValues, SecretPlaces } from '../../model/policy.ts';
-import { StorageUnavailable } from '../repository.ts';
+import { StorageUnavailable } from '../storage-errors.ts';
 import type { SecretBox } from './secret-box.ts';
 import { mapSecrets, openPolicy, sealPolicy, secretsOf, type Sealing } from '../sql/policy-secrets.ts';
 

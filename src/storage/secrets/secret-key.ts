@@ -15,7 +15,7 @@ import {
   parseKeysText,
   type SecretKeys,
 } from '../../lib/secret-key-text.ts';
-import { SecretKeyMissing, StorageRefused, StorageUnavailable } from '../repository.ts';
+import { SecretKeyMissing, StorageRefused, StorageUnavailable } from '../storage-errors.ts';
 import { createSecretBox, type SecretBox } from './secret-box.ts';
 import { attempt, syncFolder } from '../sqlite/sqlite-file.ts';
 

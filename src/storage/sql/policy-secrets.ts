@@ -5,7 +5,7 @@
  */
 import { sql, type Kysely } from 'kysely';
 import type { PolicyValues, SecretPlaces } from '../../model/policy.ts';
-import { StorageUnavailable } from '../repository.ts';
+import { StorageUnavailable } from '../storage-errors.ts';
 import { isSealed, type SecretBox } from '../secrets/secret-box.ts';
 import type { Tables } from './kysely-tables.ts';
 

@@ -9,15 +9,15 @@ import { withBudget } from '../../lib/deadline-budget.ts';
 import { timestamp, type Clock } from '../../lib/clock.ts';
 import type { HistoryBounds } from '../../model/history/config-history.ts';
 import type { ConfigChange, ConfigPosition, ChangeSet } from '../../model/config.ts';
-import {
-  unusableDatabase,
-  type BackupOrigin,
-  type Committed,
-  type ConfigWriter,
-  type Repository,
-  type WriteCheck,
-  type WriteResult,
+import type {
+  BackupOrigin,
+  Committed,
+  ConfigWriter,
+  Repository,
+  WriteCheck,
+  WriteResult,
 } from '../repository.ts';
+import { unusableDatabase } from '../storage-errors.ts';
 import { logChange, readPosition, touchedSince } from './change-log.ts';
 import { compactPiece, historySize, needsCompaction } from './history/compaction.ts';
 import { isUsedUpTo } from './events/database-clock.ts';

@@ -13,7 +13,7 @@
 import { sql, type Kysely } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
 import { currentBudget, newBudget, withBudget, type DeadlineBudget } from '../../lib/deadline-budget.ts';
-import { OutcomeUnknown, StorageUnavailable, unusableDatabase } from '../repository.ts';
+import { OutcomeUnknown, StorageUnavailable, unusableDatabase } from '../storage-errors.ts';
 import type { Tables } from './kysely-tables.ts';
 
 /** Writes of one transaction. It holds the main thread meanwhile. */

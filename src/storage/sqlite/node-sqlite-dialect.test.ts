@@ -3,7 +3,7 @@ import { Kysely, sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../lib/clock.ts';
 import { LOCK_WAIT_MS, nodeSqliteDialect, type NodeSqliteDialectConfig } from './node-sqlite-dialect.ts';
-import { StorageUnavailable } from '../repository.ts';
+import { StorageUnavailable } from '../storage-errors.ts';
 import { isBusy, mapSqliteError } from './sqlite-errors.ts';
 
 interface Tables {

@@ -5,7 +5,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import type { Clock } from '../../lib/clock.ts';
 import type { NodeSqliteDialectConfig } from './node-sqlite-dialect.ts';
-import { StorageRefused, StorageUnavailable, unusableDatabase } from '../repository.ts';
+import { StorageRefused, StorageUnavailable, unusableDatabase } from '../storage-errors.ts';
 import { isBusy, mapSqliteError, unavailableReason } from './sqlite-errors.ts';
 import type { DatabaseFile } from './sqlite-file.ts';
 

@@ -2,7 +2,7 @@
  * What SQLite's result codes (https://sqlite.org/rescode.html) mean for callers: a duplicate, a database that cannot
  * be used now, or a programmer error, which is passed on unchanged.
  */
-import { UniqueViolation, unusableDatabase } from '../repository.ts';
+import { UniqueViolation, unusableDatabase } from '../storage-errors.ts';
 import { UNIQUE_CONSTRAINTS } from '../sql/kysely-tables.ts';
 
 const SQLITE_BUSY = 5;

@@ -17,7 +17,7 @@ import {
 import { dirname } from 'node:path';
 import { systemReason } from '../../lib/error-message.ts';
 import { makeFolder } from '../make-folder.ts';
-import { StorageUnavailable } from '../repository.ts';
+import { StorageUnavailable } from '../storage-errors.ts';
 
 const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;

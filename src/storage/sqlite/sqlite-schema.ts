@@ -8,7 +8,7 @@ import type { Clock } from '../../lib/clock.ts';
 import type { SecretKeys } from '../../lib/secret-key-text.ts';
 import type { SecretPlaces } from '../../model/policy.ts';
 import { migrate, migrationState, type MigrationState } from '../migrate.ts';
-import { SchemaBehind, StorageRefused } from '../repository.ts';
+import { SchemaBehind, StorageRefused } from '../storage-errors.ts';
 import type { SecretBox } from '../secrets/secret-box.ts';
 import { fileSecretBox, memorySecretBox, wantedKey } from '../secrets/secret-key.ts';
 import { heldSecrets } from '../secrets/stored-secrets.ts';

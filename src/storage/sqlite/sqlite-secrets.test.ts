@@ -24,7 +24,8 @@ import { secretBytes } from '../../lib/ids.ts';
 import { parseKeysText } from '../../lib/secret-key-text.ts';
 import type { App, Endpoint, Revision } from '../../model/resources.ts';
 import type { PolicyValues } from '../../model/policy.ts';
-import { StorageUnavailable, type Repository } from '../repository.ts';
+import type { Repository } from '../repository.ts';
+import { StorageUnavailable } from '../storage-errors.ts';
 import { fileSecretBox } from '../secrets/secret-key.ts';
 import { migrateSqlite, openSqlite } from './sqlite.ts';
 

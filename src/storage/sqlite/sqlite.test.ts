@@ -20,7 +20,8 @@ import { SECRET_PLACES } from '../../policy/secret-places.ts';
 import { assert } from '../../lib/assert.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { MIGRATIONS } from '../migrate.ts';
-import { SchemaBehind, StorageUnavailable, type Repository } from '../repository.ts';
+import type { Repository } from '../repository.ts';
+import { SchemaBehind, StorageUnavailable } from '../storage-errors.ts';
 import { migrateSqlite, openSqlite } from './sqlite.ts';
 
 let folder = '';

@@ -8,7 +8,8 @@ import { SECRET_PLACES } from '../../../src/policy/secret-places.ts';
 import { HISTORY_DEFAULTS } from '../../../src/model/history/config-history.ts';
 import { createSqlRepository } from '../../../src/storage/sql/sql-repository.ts';
 import { nodeSqliteDialect } from '../../../src/storage/sqlite/node-sqlite-dialect.ts';
-import { StorageUnavailable, type Repository } from '../../../src/storage/repository.ts';
+import type { Repository } from '../../../src/storage/repository.ts';
+import { StorageUnavailable } from '../../../src/storage/storage-errors.ts';
 import type { Tables } from '../../../src/storage/sql/kysely-tables.ts';
 import { isBusy, mapSqliteError } from '../../../src/storage/sqlite/sqlite-errors.ts';
 

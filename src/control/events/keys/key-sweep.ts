@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { timestamp, type Clock } from '../../../lib/clock.ts';
 import type { EventLog } from '../../../model/events/event-log.ts';
 import type { Logger } from '../../../observe/log.ts';
-import { StorageUnavailable } from '../../../storage/repository.ts';
+import { StorageUnavailable } from '../../../storage/storage-errors.ts';
 import type { KeySweepStore, SweptKey } from '../../../storage/key-sweep-store.ts';
 import { FairShare } from './fair-share.ts';
 import { crossedSpans, DAY_MS, wholeDays, type Span } from '../thresholds.ts';

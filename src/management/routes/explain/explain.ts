@@ -17,7 +17,7 @@ import { jsonSchema } from '../../../model/json-schema.ts';
 import type { FieldError } from '../../../model/errors.ts';
 import type { Revision } from '../../../model/resources.ts';
 import { partOfStage } from '../../../policy/registry.ts';
-import { StorageUnavailable } from '../../../storage/repository.ts';
+import { StorageUnavailable } from '../../../storage/storage-errors.ts';
 import type { ManagementContext } from '../../context.ts';
 import { answer, fail, invalid, type Answer, type Failure } from '../../api/failure.ts';
 import { API_PREFIX, type Operation } from '../../api/operation.ts';

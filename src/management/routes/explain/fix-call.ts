@@ -1,6 +1,6 @@
 /** The call of this API that makes the change of a fix, so that the console can offer it as a button. */
 import type { Explanation, Fix } from '../../../explain/schema.ts';
-import { StorageUnavailable } from '../../../storage/repository.ts';
+import { StorageUnavailable } from '../../../storage/storage-errors.ts';
 import { API_PREFIX, JSON_TYPE, MERGE_PATCH_TYPE } from '../../api/operation.ts';
 import type { ManagementContext } from '../../context.ts';
 import { writableTag } from '../../crud/crud-reads.ts';

@@ -4,7 +4,7 @@ import { jsonSchema } from '../../../model/json-schema.ts';
 import { NO_NUL_PATTERN } from '../../../model/patterns.ts';
 import type { AdminToken } from '../../../model/resources.ts';
 import { closed } from '../../../model/schema-pieces.ts';
-import { StorageUnavailable } from '../../../storage/repository.ts';
+import { StorageUnavailable } from '../../../storage/storage-errors.ts';
 import { Admission } from '../../api/admission.ts';
 import { answer } from '../../api/failure.ts';
 import { API_PREFIX, type Operation } from '../../api/operation.ts';
