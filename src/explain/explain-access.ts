@@ -1,4 +1,7 @@
-/** Explain as the management API uses it: the state of the main thread (control.ts) and the answers of the workers. */
+/**
+ * Explain as the management API uses it: the state of the main thread (explain-control.ts) and the answers of the
+ * workers.
+ */
 import type { DebugToken, SamplingState } from './setup/setup-schema.ts';
 import type { ExplainInput, Explanation } from './schema.ts';
 import type { ConfigChange } from '../model/config.ts';

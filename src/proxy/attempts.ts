@@ -28,6 +28,7 @@ import { UpstreamPermit } from './upstream/upstream-permit.ts';
 
 /** A body up to this size is kept until the response begins, for a retry. */
 const REPLAYABLE_BYTES_MAX = 64 * 1024;
+
 /** The last stage: chooses the revision and starts the first attempt, or answers. */
 export function startAttempts(exchange: Exchange): StageResult {
   const { context } = exchange;

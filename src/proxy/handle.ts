@@ -4,8 +4,7 @@
  */
 import { viaHolds } from '../http/fields/forwarded.ts';
 import { HeaderKind } from '../http/heads/header-kind.ts';
-import { evaluate } from '../policy/evaluate.ts';
-import { releasePermit } from '../policy/evaluate.ts';
+import { evaluate, releasePermit } from '../policy/evaluate.ts';
 import type { Reason } from '../model/reason.ts';
 import { startAttempts } from './attempts.ts';
 import type { Exchange } from './exchange.ts';

@@ -7,8 +7,8 @@ import { segmentStart } from '../config/path-trie.ts';
 import type { CompiledRoute } from '../config/types.ts';
 
 /**
- * The values of the endpoint's `{name}` segments, still percent-encoded as in the canonical path. For explain;
- * forwarding does not need them.
+ * The values of the endpoint's `{name}` segments, still percent-encoded as in the canonical path. Forwarding needs them
+ * only where a policy, or the balancing of a revision, names one.
  * @param suffixStart of the match that returned the route
  */
 export function pathParameters<P>(

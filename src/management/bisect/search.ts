@@ -1,6 +1,6 @@
 /**
  * Finds a config version since which something is different. It asks about twice the logarithm of the number of
- * versions. Pure except for `ask`.
+ * versions. Pure except for `isBad`.
  *
  * Guaranteed for any history: the found version is `bad`, and the version before it is not. If the answer changed back
  * and forth in the history, there are several such versions, and the result depends on the versions asked about.

@@ -25,7 +25,7 @@ const NAMED_MAX = 5;
 const NAME_CHARS_MAX = 64;
 const CERTIFICATE_NAME = new RegExp(CERTIFICATE_NAME_PATTERN);
 
-/** @param the value of the operation itself; undefined: the value of the document applies */
+/** @param own the value of the operation itself; undefined: the value of the document applies */
 export function securityOf(
   own: readonly SecurityRequirement[] | undefined,
   { security, schemes }: OpenApiDescription,

@@ -68,7 +68,7 @@ const AUDITED: Written = {
   },
 };
 
-/** @returns when the first page has been read: an unavailable database is still an error response then */
+/** Resolves when the first page has been read, so that an unavailable database is still an error response. */
 function started({ backups, clock }: ManagementContext, onEnd: () => void): Promise<Answer> {
   const gzip = createGzip();
   const createdAt = timestamp(clock.nowMs());

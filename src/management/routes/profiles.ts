@@ -124,7 +124,7 @@ interface Wanted {
   readonly task: ProfileTask;
 }
 
-/** @returns with the first piece of the profile, or with the reason why there is none */
+/** Resolves with the first piece of the profile, or with the reason why there is none. */
 function started(
   profiles: ProfileSource,
   { lasting }: Call,

@@ -44,7 +44,10 @@ export function withMessage<C extends WriteNote & { readonly body: unknown }>(ca
 
 type HeaderFields = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** @param headers with lower-case names; 400 naming the header that is wrong */
+/**
+ * @param headers with lower-case names
+ * @returns 400 naming the header that is wrong
+ */
 export function readWriteNote(headers: HeaderFields): WriteNote | Failure {
   const source = readSource(headers[SOURCE_HEADER.toLowerCase()]);
   if ('failure' in source) return source;

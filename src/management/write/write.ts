@@ -107,7 +107,8 @@ export interface DryRun {
 }
 
 /**
- * Runs one write on behalf of `origin`. Throws only what the repository throws as unavailable.
+ * Runs one write on behalf of `origin`. Rejects when the database is unavailable, or when the committed change could
+ * not be published.
  * @param dryRun rolls the write back after all checks
  */
 export type WritePath = (origin: WriteOrigin, work: WriteWork, dryRun?: DryRun) => Promise<Answer | Failure>;

@@ -1,7 +1,7 @@
 /**
  * What a circuit breaker does, as a total table: every state meets every event (docs/reference/circuit-breaker.md has
  * the same table, made from this one). Pure: owns nothing, reads no clock. breaker.ts keeps the status in shared
- * memory, forward.ts decides what a failure is, health-probe.ts what a healthy backend is.
+ * memory, breaker-report.ts decides what a failure is, health-probe.ts what a healthy backend is.
  *
  * Three states as in Nygard's "Release It!"; while half-open exactly one request, the trial, is with the backend.
  * Requests that were under way when the breaker opened report `success` or `failure`, which changes nothing.

@@ -131,7 +131,7 @@ export interface BreakerView {
 export class Breaker {
   readonly #words: BigUint64Array;
   readonly #halves: Int32Array;
-  /** Index of its first 16-bit half; the index of its word is half of that. */
+  /** Index of its first 32-bit half; the index of its word is half of that. */
   readonly #at: number;
   /** Whether its revision was removed, or has another breaker now. */
   isRemoved = false;

@@ -388,6 +388,7 @@ export class UpstreamConnection extends UpstreamLink implements Upstream, Expiri
     onLost?.(this);
   }
 }
+
 function malformed({ detail }: HeadError): UpstreamFailure {
   return { cause: 'bad_response', fault: 'malformed', text: detail };
 }

@@ -31,8 +31,9 @@ export class EventStream extends Readable {
   }
 
   /**
-   * @param text ASCII. Returns false when the reader is too far behind, or gone. A text that is too long to be held is
-   * written only when nothing else is held.
+   * A text that is too long to be held is written only when nothing else is held.
+   * @param text ASCII
+   * @returns false when the reader is too far behind, or gone
    */
   write(text: string): boolean {
     if (this.#isEnded || this.destroyed) return false;

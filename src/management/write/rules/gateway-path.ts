@@ -51,7 +51,7 @@ export async function versionPathConflict(
 
 /**
  * 409 when a path of the app's versions would be that of another app, which has a host in common with it.
- * @param isMoving the versions that keep their default path, and get another one
+ * @param isMoving the gateway path of the app changes, too: the versions with a default path get another one
  */
 export async function hostsConflict(
   reader: ConfigReader,

@@ -1,6 +1,6 @@
 /**
  * The policy part `ip_access`: which client addresses may call, decided before authentication. `deny` wins; a list
- * `allow` refuses all others. The address is the one that trusted proxies report (http/forwarded.ts), in canonical
+ * `allow` refuses all others. The address is the one that trusted proxies report (forwarded.ts), in canonical
  * form, so that IPv4-mapped IPv6 addresses count as IPv4, in requests and in the lists.
  */
 import { definePart, type CompileContext, type PartContribution } from '../../part.ts';
