@@ -40,7 +40,8 @@ export class RefusedLogins {
   readonly #deps: RefusedLoginsDependencies;
   /** An entry with 0 attempts was written recently, and nothing has followed. */
   #counts = new Map<string, Refusals>();
-  #others: (Refusals & { readonly addresses: number }) | undefined;
+  /** Of addresses that have no entry of their own. */
+  #others: Refusals | undefined;
   #budget = ENTRIES_MAX;
   #timer: NodeJS.Timeout | undefined;
 
@@ -55,8 +56,8 @@ export class RefusedLogins {
     const known = this.#counts.get(login.address);
     if (known !== undefined) this.#counts.set(login.address, added(known, login, nowMs));
     else if (this.#budget < 1 || this.#counts.size >= ADDRESSES_MAX) {
-      const others = this.#others ?? { last: login, attempts: 0, firstAtMs: nowMs, addresses: 0 };
-      this.#others = { ...added(others, login, nowMs), addresses: others.addresses + 1 };
+      const others = this.#others ?? { last: login, attempts: 0, firstAtMs: nowMs };
+      this.#others = added(others, login, nowMs);
     } else {
       this.#counts.set(login.address, { last: login, attempts: 0, firstAtMs: nowMs });
       this.#report({ last: login, attempts: 1, firstAtMs: nowMs });
@@ -76,7 +77,7 @@ export class RefusedLogins {
       this.#counts.set(address, { ...refusals, attempts: 0 });
       this.#report(refusals);
     }
-    if (others !== undefined) this.#report(others, others.addresses);
+    if (others !== undefined) this.#report(others, 'several addresses');
     if (counts.size > 0 || others !== undefined) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
@@ -87,8 +88,7 @@ export class RefusedLogins {
     clearInterval(this.#timer);
   }
 
-  /** @param requests number of requests from other addresses, which have no separate entry */
-  #report({ last, attempts, firstAtMs }: Refusals, requests?: number): void {
+  #report({ last, attempts, firstAtMs }: Refusals, from?: 'several addresses'): void {
     const { log, write, clock } = this.#deps;
     const { address, requestId, reason, tokenPrefix, subject } = last;
     const change = {
@@ -97,7 +97,7 @@ export class RefusedLogins {
       first_at: timestamp(firstAtMs),
       ...(tokenPrefix !== undefined && { token_prefix: tokenPrefix }),
       ...(subject !== undefined && { subject }),
-      ...(requests !== undefined && { from: 'several addresses' }),
+      ...(from !== undefined && { from }),
     };
     this.#budget = Math.max(0, this.#budget - 1);
     log.warn({ request_id: requestId, address, ...change }, 'logins were refused');

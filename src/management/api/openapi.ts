@@ -108,8 +108,7 @@ function failureCodes(operation: Operation): ErrorCode[] {
   if (operation.access === 'editor' || operation.access === 'admin') codes.push('forbidden');
   if (operation.path.includes('{')) codes.push('not_found');
   if (operation.entityTag && operation.method !== 'GET') codes.push('precondition_failed');
-  if (operation.isWrite === true) codes.push('configuration_from_file');
-  if (operation.isWrite === true) codes.push('bad_request');
+  if (operation.isWrite === true) codes.push('configuration_from_file', 'bad_request');
   if (operation.body !== undefined) {
     codes.push('invalid_json', 'payload_too_large', 'unsupported_media_type', 'validation_failed');
   }

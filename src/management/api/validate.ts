@@ -161,12 +161,12 @@ function withAlternatives(schema: JsonSchema): JsonSchema[] {
   return [schema, ...(schema.anyOf ?? []).flatMap(withAlternatives)];
 }
 
-/** Whether a schema or a schema inside it has alternatives. */
-const leading = new WeakMap<JsonSchema, boolean>();
+/** Whether a schema or one inside it requires one field of several. */
+const withChoice = new WeakMap<JsonSchema, boolean>();
 
 /** An error for each object in `value` that has none of the fields of which at least one is required. */
 function missingAlternatives(schema: JsonSchema, value: unknown, pointer = ''): FieldError[] {
-  if (typeof value !== 'object' || value === null || !leads(schema)) return [];
+  if (typeof value !== 'object' || value === null || !hasChoice(schema)) return [];
   const inside = Object.entries(value).flatMap(([name, member]) =>
     membersOf(schema, name).flatMap((each) => missingAlternatives(each, member, at(pointer, name))),
   );
@@ -179,11 +179,11 @@ function missingAlternatives(schema: JsonSchema, value: unknown, pointer = ''): 
   ];
 }
 
-function leads(schema: JsonSchema): boolean {
-  let found = leading.get(schema);
+function hasChoice(schema: JsonSchema): boolean {
+  let found = withChoice.get(schema);
   if (found !== undefined) return found;
-  found = alternativesOf(schema) !== undefined || insideOf(schema).some(leads);
-  leading.set(schema, found);
+  found = alternativesOf(schema) !== undefined || insideOf(schema).some(hasChoice);
+  withChoice.set(schema, found);
   return found;
 }
 
