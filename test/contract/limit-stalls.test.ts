@@ -1,7 +1,7 @@
 /**
- * A store that stands still again and again, in virtual time (test/scenarios/limit-stalls.ts): what is admitted beyond the
- * limit is a constant that does not grow with the number of stalls, whichever gateway the traffic meets; and nothing is
- * admitted twice in the window in which a store comes back.
+ * A store that stands still again and again, in virtual time (test/scenarios/limit-stalls.ts): what is admitted beyond
+ * the limit is a constant that does not grow with the number of stalls, whichever gateway the traffic meets; and
+ * nothing is admitted twice in the window in which a store comes back.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { LimitAlgorithm, LimitMode, LimitRule } from '../../src/limits/store.ts';
