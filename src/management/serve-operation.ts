@@ -13,7 +13,7 @@ import { lastingCall, type LastingCall } from './access/lasting-call.ts';
 import { readOnlyFailure } from './access/read-only.ts';
 import { Admission, type Leave } from './api/admission.ts';
 import { checkBody } from './api/body.ts';
-import { isFailure, type Answer, type Failure } from './api/failure.ts';
+import { fail, isFailure, type Answer, type Failure } from './api/failure.ts';
 import type { Operation } from './api/operation.ts';
 import { parseQuery } from './api/query.ts';
 import { sendAnswer, sendFailure } from './api/send.ts';
@@ -101,7 +101,10 @@ function admit(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Failure | undefined {
-  const leave = admission?.enter();
+  if (admission === undefined) return undefined;
+  // The client has disconnected while its credential was checked: its body will never arrive.
+  if (reply.raw.closed) return fail('bad_request', 'The client has closed the connection');
+  const leave = admission.enter();
   if (typeof leave !== 'function') return leave;
   places.set(request, leave);
   // A call whose body never arrives, or is refused, has no handler to end.
