@@ -288,21 +288,24 @@ export async function listenForManagement(
   }
   if (path === undefined) return bound;
   try {
-    const problem = await unixSocketProblem(path);
-    if (problem !== undefined) throw new Error(problem);
     // Paths are compared as text; symbolic links are not resolved.
     const above = folderAbove(path, settings.egress.unixSocketsFrom);
     if (above !== undefined)
       throw new Error(
         `it is below "${above}" of GATEWAY_PROXY__UNIX_SOCKETS_FROM: a revision could name that socket as its backend`,
       );
-    // The socket was left by a gateway that was killed.
-    rmSync(path, { force: true });
-    await management.listenOnPath(path, unixSocketMode);
+    await management.listenOnPath({ path, mode: unixSocketMode, makeWay: () => makeWayAt(path) });
   } catch (error) {
     throw listenError('management', path, error);
   }
   return bound;
+}
+
+/** Removes the socket of a gateway that was killed. */
+async function makeWayAt(path: string): Promise<void> {
+  const problem = await unixSocketProblem(path);
+  if (problem !== undefined) throw new Error(problem);
+  rmSync(path, { force: true });
 }
 
 function readiness(

@@ -8,7 +8,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import { fail } from './api/failure.ts';
 import { sendFailure } from './api/send.ts';
 import { BACKLOG, NO_RENEGOTIATION } from '../lib/listeners.ts';
-import { ManagementSocket } from './management-socket.ts';
+import { ManagementSocket, type SocketPlace } from './management-socket.ts';
 
 const HANDING_OVER = 'Another gateway process is taking over; try again';
 
@@ -33,14 +33,14 @@ interface MaybeTlsServer {
 export interface ManagementListening {
   /** Rejects when the address cannot be bound. @param port 0 for any free port */
   listen(host: string, port: number): Promise<{ readonly port: number }>;
-  /**
-   * Listens on a Unix socket as well, without TLS. Rejects with the system's error.
-   * @param path at which there is no file @param mode of the file, such as 0o600
-   */
-  listenOnPath(path: string, mode: number): Promise<void>;
+  /** Listens on a Unix socket as well, without TLS. Rejects as `ManagementSocket.listen` does. */
+  listenOnPath(place: SocketPlace): Promise<void>;
   /** Closes the port, the socket and the connections, after running requests had a moment to finish. */
   suspend(): Promise<void>;
-  /** Opens the port again. Rejects when another process has it. */
+  /**
+   * Opens the port and the socket again. Rejects when another process has one of them; the port then works without the
+   * socket if that is the one. Another call tries what is still closed.
+   */
   resume(): Promise<void>;
   /** Applies to new connections; has no effect without TLS. */
   renewCertificate(pair: CertificateTexts): void;
@@ -86,7 +86,7 @@ export function managementListening(
       address = { host, port: typeof bound === 'object' && bound !== null ? bound.port : port };
       return { port: address.port };
     },
-    listenOnPath: (path, mode) => unix.listen(path, mode),
+    listenOnPath: (place) => unix.listen(place),
     async suspend() {
       if (suspended) return;
       suspended = true;
@@ -96,21 +96,23 @@ export function managementListening(
       await withinGrace(ended);
     },
     async resume() {
-      if (!suspended || address === undefined) return;
-      const listening = once(http, 'listening');
-      http.listen({ ...address, backlog: BACKLOG });
-      await listening;
+      if (address === undefined) return;
+      if (suspended) {
+        const listening = once(http, 'listening');
+        http.listen({ ...address, backlog: BACKLOG });
+        await listening;
+        streams.forEach((each) => each.reopen());
+        suspended = false;
+      }
       await unix.reopen();
-      streams.forEach((each) => each.reopen());
-      suspended = false;
     },
     renewCertificate(pair) {
       (http as MaybeTlsServer).setSecureContext?.({ ...pair, secureOptions: NO_RENEGOTIATION });
     },
     async close() {
-      // Fastify would fail to close a port that is already closed.
       isClosing = true;
       streams.forEach((each) => each.close());
+      // Fastify would fail to close a port that is already closed.
       const isOpen = http.listening || address === undefined;
       await withinGrace(Promise.all([isOpen ? server.close() : closePort(), unix.close()]));
     },

@@ -16,26 +16,34 @@ const clients = new WeakSet<Socket>();
 /** Whether a connection came through the Unix socket, and so has no address. */
 export const isUnixClient = (socket: Socket): boolean => clients.has(socket);
 
+/** Where the socket is. */
+export interface SocketPlace {
+  readonly path: string;
+  /** Mode of the file, such as 0o600. */
+  readonly mode: number;
+  /** Removes a socket that a process has left there when it ended. Rejects when another process listens there. */
+  readonly makeWay: () => Promise<void>;
+}
+
 export class ManagementSocket {
   readonly #fastify: FastifyInstance;
-  #made: { readonly server: Server; readonly path: string; readonly mode: number } | undefined;
+  #made: { readonly server: Server; readonly place: SocketPlace } | undefined;
 
   constructor(fastify: FastifyInstance) {
     this.#fastify = fastify;
   }
 
-  /** Rejects with the system's error. @param path at which there is no file @param mode of the file */
-  async listen(path: string, mode: number): Promise<void> {
+  /** Rejects with the system's error, or that of `makeWay`. */
+  async listen(place: SocketPlace): Promise<void> {
     const server = serverOf(this.#fastify);
-    await listenWithMode(server, path, mode);
-    this.#made = { server, path, mode };
+    await listenAt(server, place);
+    this.#made = { server, place };
   }
 
-  /** Called after `close`; has no effect when `listen` was not called. */
+  /** Opens it again after `close`; has no effect when it is open, or was never opened. */
   async reopen(): Promise<void> {
-    if (this.#made === undefined) return;
-    const { server, path, mode } = this.#made;
-    await listenWithMode(server, path, mode);
+    if (this.#made === undefined || this.#made.server.listening) return;
+    await listenAt(this.#made.server, this.#made.place);
   }
 
   /** Removes the file; resolves when all requests have ended. */
@@ -67,7 +75,8 @@ function serverOf(fastify: FastifyInstance): Server {
 }
 
 /** Until the file has its final mode, only its owner can connect. */
-async function listenWithMode(server: Server, path: string, mode: number): Promise<void> {
+async function listenAt(server: Server, { path, mode, makeWay }: SocketPlace): Promise<void> {
+  await makeWay();
   const listening = once(server, 'listening');
   const before = process.umask(0o177);
   try {

@@ -66,7 +66,7 @@ export class TakeoverResponder {
       this.#isSuspended = false;
       this.#log.warn('takeover failed: the management port is open again');
     } catch (error) {
-      this.#log.error({ err: error }, 'cannot reopen the management port');
+      this.#log.error({ err: error }, 'cannot reopen the management port or its Unix socket');
       this.#timer = setTimeout(() => void this.request(), this.#resumeMs);
     }
   }

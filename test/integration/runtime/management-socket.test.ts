@@ -1,4 +1,5 @@
 /** The management API on a Unix socket beside its port: who may use it, what commands see, and whose the file is. */
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, lstatSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import * as http from 'node:http';
@@ -8,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { headgate } from '../../../src/cli/cli.fixture.ts';
 import { freePort } from '../../support/backends/origin-process.ts';
 import { ADMIN_TOKEN, runToEnd, startGateway, type TestGateway } from '../../support/gateway.ts';
+import { until } from '../../support/measure/until.ts';
 
 let folder = '';
 let path = '';
@@ -46,6 +48,17 @@ function statusOf(target: string, headers: http.OutgoingHttpHeaders = {}): Promi
     });
     request.on('error', fail);
   });
+}
+
+/** Leaves a socket there, as a process does that is killed while it listens. */
+async function leaveSocket(): Promise<void> {
+  const code = `require('node:net').createServer().listen(${JSON.stringify(path)}, () => console.log('listens'))`;
+  const child = spawn(process.execPath, ['-e', code], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const ended = once(child, 'exit');
+  await once(child.stdout, 'data');
+  child.kill('SIGKILL');
+  await ended;
+  expect(existsSync(path)).toBe(true);
 }
 
 describe('the management API on a Unix socket', { timeout: 60_000 }, () => {
@@ -97,6 +110,19 @@ describe('the management API on a Unix socket', { timeout: 60_000 }, () => {
     gateway = await startGateway({ env, folder, args: ['start', '--take-over'] });
     expect((await exited)[0]).toBe(0);
     expect((await run(['apps', 'list'])).out).toContain('by-socket');
+  });
+
+  it('is opened again when the process that took over was killed before it was done', async () => {
+    const isLogged = (text: string): boolean => gateway.logs().some(({ msg }) => String(msg).includes(text));
+    gateway.process.kill('SIGUSR2');
+    await until(() => isLogged('management port closed') && !existsSync(path));
+    await leaveSocket();
+    gateway.process.kill('SIGUSR2');
+    await until(() => isLogged('the management port is open again') || isLogged('cannot reopen'));
+    const [byPort] = (await gateway.must('GET', '/apps')) as { readonly slug: string }[];
+    expect(byPort?.slug).toBe('by-socket');
+    expect(await statusOf('/healthz')).toBe(200);
+    expect((lstatSync(path).mode & 0o777).toString(8)).toBe('640');
   });
 
   it('is not made where a backend could be that socket by a link', async () => {
