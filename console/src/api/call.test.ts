@@ -1,6 +1,10 @@
-import { expect, it } from 'vitest';
-import { ApiError } from './api-error.ts';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { ApiError, GatewayUnreachable } from './api-error.ts';
 import { callByName } from './call.ts';
+import { connectionState } from './session-state.ts';
 
 it.each(['.', '..'])('a name from a link cannot make another call of it: %s', async (name) => {
   const calling = callByName('DELETE /apps/{app_id}/tokens/{token_id}', {
@@ -8,4 +12,23 @@ it.each(['.', '..'])('a name from a link cannot make another call of it: %s', as
   });
   await expect(calling).rejects.toBeInstanceOf(ApiError);
   await expect(calling).rejects.toMatchObject({ status: 404 });
+});
+
+it('an answer that breaks off is none: what was sent may have been done', async () => {
+  const server = createServer((_, response) => {
+    response.writeHead(200, { 'content-type': 'application/json', 'content-length': 100 });
+    response.write('{"data":', () => response.destroy());
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  // A page has an origin, which its paths are relative to.
+  const realFetch = globalThis.fetch;
+  vi.stubGlobal('fetch', (path: string, init: RequestInit) =>
+    realFetch(`http://127.0.0.1:${port}${path}`, init),
+  );
+  onTestFinished(() => void vi.unstubAllGlobals());
+  const calling = callByName('DELETE /apps/{app_id}', { path: { app_id: 'shop' } });
+  await expect(calling).rejects.toBeInstanceOf(GatewayUnreachable);
+  expect(connectionState().isUnreachable).toBe(true);
 });

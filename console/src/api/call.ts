@@ -106,8 +106,8 @@ async function callOnce<Result>(name: string, options: AnyCallOptions): Promise<
   // A browser would take these as parts of a path, and so call another operation.
   if (Object.values(options.path ?? {}).some((text) => text === '.' || text === '..'))
     throw new ApiError(404, { code: 'not_found', detail: shellWords.notFound });
-  const response = await send(name, options);
-  const body = readJson(await response.text());
+  const { response, text } = await send(name, options);
+  const body = readJson(text);
   if (!response.ok) {
     if (response.status === 401) announceSessionEnd();
     throw new ApiError(response.status, body ?? {});
@@ -136,7 +136,11 @@ export function urlOf(name: string, options: Pick<AnyCallOptions, 'path' | 'quer
   return `${BASE}${path}${search === '' ? '' : `?${search}`}`;
 }
 
-async function send(name: string, options: AnyCallOptions): Promise<Response> {
+/** With the whole body: an answer that breaks off is none. */
+async function send(
+  name: string,
+  options: AnyCallOptions,
+): Promise<{ readonly response: Response; readonly text: string }> {
   const method = name.slice(0, name.indexOf(' '));
   const headers = new Headers({ Accept: 'application/json' });
   if (!SAFE.has(method)) {
@@ -157,8 +161,9 @@ async function send(name: string, options: AnyCallOptions): Promise<Response> {
       ...(body !== undefined && { body: JSON.stringify(body) }),
       ...(signal !== undefined && { signal }),
     });
+    const text = await response.text();
     announceUnreachable(false);
-    return response;
+    return { response, text };
   } catch (error) {
     if (error instanceof DOMException && error.name === 'AbortError') throw error;
     announceUnreachable(true);
