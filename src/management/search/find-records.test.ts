@@ -2,10 +2,22 @@ import { hash } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { makeApp, makeEndpoint, makeKey, makeRevision, makeVersion } from '../../../test/contract/records.ts';
 import { ConfigState } from '../../control/cluster/config-state.ts';
+import type { ConfigChange } from '../../model/config.ts';
 import { findRecords, type SearchOutcome } from './find-records.ts';
 
 const ENDPOINTS = 100_000;
 const KEYS = 20_000;
+
+const START: ConfigChange = {
+  configVersion: 1,
+  reset: true,
+  apps: [],
+  removedAppIds: [],
+  versions: [],
+  removedVersionIds: [],
+  keys: [],
+  removedKeyIds: [],
+};
 
 function largeState(): ConfigState {
   const app = makeApp({ slug: 'big', name: 'Big', gateway_path: '/big' });
@@ -19,14 +31,9 @@ function largeState(): ConfigState {
   );
   const state = new ConfigState();
   state.apply({
-    configVersion: 1,
-    reset: true,
+    ...START,
     apps: [{ app, versions: [{ version, revisions: [{ revision, endpoints }] }] }],
-    removedAppIds: [],
-    versions: [],
-    removedVersionIds: [],
     keys,
-    removedKeyIds: [],
   });
   return state;
 }
@@ -66,4 +73,31 @@ it('finds among 100,000 endpoints and 20,000 keys without holding up the thread'
   }
   expect(turns).toBeGreaterThan(5);
   expect(longestMs).toBeLessThan(50);
+});
+
+it('lets other work in between apps, also between those without versions', async () => {
+  const apps = ['one', 'two', 'three'].map((slug) => ({
+    app: makeApp({ slug, gateway_path: `/${slug}` }),
+    versions: [],
+  }));
+  const state = new ConfigState();
+  state.apply({ ...START, apps });
+  // Each look at the clock finds that a slice is over.
+  let nowMs = 0;
+  let turns = 0;
+  let isOver = false;
+  const turn = (): void => {
+    turns += 1;
+    if (!isOver) setImmediate(turn);
+  };
+  setImmediate(turn);
+  const found = await findRecords(state, {
+    text: 'o',
+    limit: 5,
+    adminTokens: [],
+    nowMs: () => (nowMs += 100),
+  });
+  isOver = true;
+  expect(found).toMatchObject({ total: 2, complete: true });
+  expect(turns).toBeGreaterThanOrEqual(apps.length);
 });

@@ -44,6 +44,7 @@ export async function findRecords(served: ServedConfig, search: Search): Promise
     if (app === undefined) continue;
     slugs.set(app.id, app.slug);
     offerApp(matches, app);
+    await pace.passed(1);
     for (const tree of servedVersions(served, appId)) await offerVersion(matches, app, tree, pace);
     if (pace.isOver) break;
   }
