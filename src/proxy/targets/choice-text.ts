@@ -22,9 +22,9 @@ function zoneText({ zone: choice }: ChosenTarget): string {
   }
 }
 
-/** A request without a value goes where the fewest requests are under way. */
-function unhashedText({ choice: { why }, targets }: ChosenTarget): string {
-  const isByLoad = why === 'fewer_requests' || why === 'only_one';
+/** A request without a value goes where the fewest requests are under way, and so does any further attempt. */
+function unhashedText({ choice: { why }, targets, tried }: ChosenTarget): string {
+  const isByLoad = tried === 0 && (why === 'fewer_requests' || why === 'only_one');
   const { algorithm } = targets.balancing;
   return algorithm === 'hash' && isByLoad ? `the request has no ${valueText(targets)} to hash; ` : '';
 }
