@@ -155,10 +155,13 @@ export async function startGateway(options: StartOptions, logging: Logging): Pro
     );
     predecessor?.complete();
     const stop = async (): Promise<void> => {
-      await gateway.stop();
-      release(pidFile, log);
-      log.info('headgate has stopped');
-      output.flushSync();
+      try {
+        await gateway.stop();
+        log.info('headgate has stopped');
+      } finally {
+        release(pidFile, log);
+        output.flushSync();
+      }
     };
     return { ...gateway, stop };
   } catch (error) {

@@ -35,6 +35,19 @@ describe('a stop', () => {
     expect(performance.now() - startedMs).toBeLessThan(1_000);
   });
 
+  it('goes on after a step that fails, and fails at the end', async () => {
+    const ran: string[] = [];
+    const fail = (reason: string) => async () => {
+      ran.push(reason);
+      throw new Error(reason);
+    };
+    const steps = new StopSteps(systemClock, async () => ran.push('close'));
+    steps.addStoring(fail('second'), async () => ran.push('counts'));
+    steps.add(fail('first'));
+    await expect(steps.run()).rejects.toThrow('first');
+    expect(ran).toEqual(['first', 'second', 'counts', 'close']);
+  });
+
   it('of a start that has failed goes on after a step that fails', async () => {
     let isClosed = false;
     const steps = new StopSteps(systemClock, async () => (isClosed = true));

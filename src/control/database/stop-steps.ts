@@ -36,13 +36,23 @@ export class StopSteps {
     this.add(() => withTimeout(this.#leftMs(), Promise.all(steps.map((step) => step()))));
   }
 
+  /**
+   * A step that fails prevents no later one: they store what would be lost.
+   * @throws the error of the first step that has failed, at the end
+   */
   async run(): Promise<void> {
-    for (const step of this.#steps) await step();
+    const ends: Promise<unknown>[] = [];
+    for (const step of this.#steps) {
+      const end = (async () => step())();
+      ends.push(end);
+      await end.catch(() => undefined);
+    }
+    await Promise.all(ends);
   }
 
   /** Of a start that has failed: the error of the start counts. */
   async undo(): Promise<void> {
-    for (const step of this.#steps) await step().catch(() => undefined);
+    await this.run().catch(() => undefined);
   }
 
   #leftMs(): number {
