@@ -18,6 +18,7 @@ const joined = (name: string, extra: { readonly dedupe_key?: string } = {}): Not
 
 let repository: Repository;
 let isAway: boolean;
+let lines: string[];
 let recorder: EventRecorder;
 beforeEach(async () => {
   repository = await openSqlite({
@@ -33,7 +34,8 @@ beforeEach(async () => {
       return repository.events;
     },
   };
-  const log = pino({ level: 'silent' });
+  lines = [];
+  const log = pino({ level: 'warn' }, { write: (line) => void lines.push(line) });
   recorder = new EventRecorder({ repository: reached, nodeName: 'n', clock: systemClock, log, retryMs: 5 });
 });
 afterEach(() => repository.close());
@@ -60,11 +62,15 @@ it('events wait while the database is away; those beyond the bound are dropped a
   await recorder.stop();
 });
 
-it('an end without a database is not waited for', async () => {
+it('an end without a database is not waited for, and the log has what is lost', async () => {
   isAway = true;
   recorder.record(joined('x'));
+  recorder.record(joined('y'));
   await recorder.stop();
-  expect(recorder.facts.waiting).toBe(1);
+  expect(recorder.facts).toEqual({ waiting: 2, dropped: 2 });
+  expect(lines.map((line) => JSON.parse(line) as unknown)).toMatchObject([
+    { count: 2, reason: 'the gateway stops while they wait for the database', msg: 'events are dropped' },
+  ]);
 });
 
 it('an event that the database refuses does not prevent the storage of others', async () => {

@@ -61,7 +61,7 @@ export class EventRecorder implements EventLog {
     if (this.#timer === undefined) this.#write();
   }
 
-  /** Writes the waiting events, for a bounded time. */
+  /** Writes the waiting events, for a bounded time; those that are left are dropped. */
   async stop(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -69,6 +69,8 @@ export class EventRecorder implements EventLog {
     await withTimeout(STOP_MS, this.#writing ?? Promise.resolve());
     this.#isStopped = true;
     clearTimeout(this.#timer);
+    const left = this.#queue.length;
+    if (left > 0) this.#drop(left, 'the gateway stops while they wait for the database');
   }
 
   #write(): void {

@@ -1,8 +1,7 @@
 /**
  * Keeps events and the audit log within their bounds, in the background: at an interval, in small pieces with a pause
- * after each.
- * Every gateway on a database does this; it only reads when there is nothing to remove. Age is measured by the clock of
- * the database, which is not believed at once when it jumps ahead (patient-time.ts).
+ * after each. Every gateway on a database does this; it only reads when there is nothing to remove. Age is measured by
+ * the clock of the database, which is not believed at once when it jumps ahead (patient-time.ts).
  */
 import type { Clock } from '../../lib/clock.ts';
 import { PatientTime } from '../../lib/patient-time.ts';
