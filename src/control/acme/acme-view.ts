@@ -103,6 +103,9 @@ export class AcmeView {
     pausedUntilMs,
     pausedReason,
   }: AcmeChanges): Promise<void> {
+    // First, as it may fail: what the next refresh would find unchanged must have been published.
+    const alpnChallenges = answersOf(challenges, 'tls-alpn-01');
+    this.#alpnAnswers = await alpnAnswers(alpnChallenges, this.#alpnAnswers, this.#deps.clock);
     const changed: Served[] = [];
     for (const row of certificates) {
       const before = this.#rows.get(row.name);
@@ -113,9 +116,7 @@ export class AcmeView {
       else this.#served.set(row.name, served);
       changed.push([row.name, served]);
     }
-    const { clock } = this.#deps;
     this.#httpAnswers = answersOf(challenges, 'http-01').map((each) => [each.token, each.key_authorization]);
-    this.#alpnAnswers = await alpnAnswers(answersOf(challenges, 'tls-alpn-01'), this.#alpnAnswers, clock);
     this.#pause = { untilMs: pausedUntilMs, reason: pausedReason };
     await this.#deps.publish({ certificates: changed, ...this.#answers });
     this.#revision = revision;
