@@ -285,17 +285,19 @@ export class AcmeOrders {
   }
 
   async #settle(name: string, error: unknown): Promise<void> {
+    const isLeaseLost = error instanceof AcmeLeaseLost || error instanceof StorageUnavailable;
+    if (isLeaseLost || this.#abort.signal.aborted) {
+      this.#count('interrupted');
+      // At the end of the gateway, `stop` returns the lease.
+      if (isLeaseLost) this.#hasLease = false;
+      if (error instanceof StorageUnavailable) this.#tickFailed(error);
+      return undefined;
+    }
     if (error instanceof DirectoryUnavailable) {
       this.#directory.failed(error);
       const startedMs = (await this.#deps.store().find(name))?.order_started_ms ?? Infinity;
       if (this.#deps.clock.nowMs() - startedMs < LOST_ORDER_MS) return this.#refreshed('interrupted');
       return this.#fail(name, `the directory cannot be asked about the order: ${error.message}`);
-    }
-    if (error instanceof AcmeLeaseLost || error instanceof StorageUnavailable || this.#abort.signal.aborted) {
-      this.#count('interrupted');
-      this.#hasLease = false;
-      if (error instanceof StorageUnavailable) this.#tickFailed(error);
-      return undefined;
     }
     if (error instanceof AcmeProblem && error.type === 'rateLimited') return this.#pause(name, error);
     if (error instanceof AcmeProblem && error.type === 'accountDoesNotExist')

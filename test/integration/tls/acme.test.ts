@@ -3,6 +3,7 @@
  * served, what the authority is asked, and what operators see.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -386,6 +387,36 @@ describe('a gateway that is killed at each step of an order', () => {
       expect(rig.pebble.orders.filter((each) => each === name)).toEqual([name]);
     }
   }, 120_000);
+});
+
+describe('a gateway that stops while it waits for the authority', () => {
+  const NAME = 'waits.acme.test';
+  const SLOW_ADDRESS = '127.0.0.77';
+  // Longer than the test waits.
+  const env = { GATEWAY_CLUSTER__NODE_TIMEOUT_MS: '120000' };
+
+  it('leaves its orders to the next one at once', async () => {
+    const rig = await rigOf();
+    // The authority asks a server there, which does not answer.
+    const asked = Promise.withResolvers<void>();
+    const slow = createServer(() => asked.resolve()).listen(rig.httpPort, SLOW_ADDRESS);
+    dns.setA(NAME, [SLOW_ADDRESS]);
+    let gateway = await rig.start(env);
+    try {
+      await createApp(gateway, 'shop', { hosts: [NAME] });
+      await asked.promise;
+      await until(async () => (await entryOf(gateway, NAME))?.order === 'under_way', WAIT_MS, 20);
+      await gateway.stop();
+      dns.setA(NAME, ['127.0.0.1']);
+      gateway = await rig.start(env);
+      await served(rig.tlsPort, NAME);
+      expect(await entryOf(gateway, NAME)).toMatchObject({ state: 'valid' });
+    } finally {
+      await gateway.stop();
+      slow.close();
+      await rig.pebble.close();
+    }
+  }, 60_000);
 });
 
 describe('an authority that wants the account of another system', () => {
