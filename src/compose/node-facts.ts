@@ -3,6 +3,7 @@
  */
 import { getHeapStatistics } from 'node:v8';
 import { withTimeout } from '../lib/with-timeout.ts';
+import { shownPlace } from '../config/backend.ts';
 import { isBalanced } from '../config/targets.ts';
 import type { DiscoveryWatch } from '../control/discovery/discovery-watch.ts';
 import type { RevisionHealth } from '../management/schemas/revision-health.ts';
@@ -24,13 +25,13 @@ const BREAKERS_MAX = 5_000;
 /** Beyond this number, targets are reported only while they are out of service. */
 const TARGETS_MAX = 5_000;
 
-/** Whether the database answers now. */
-export async function answers(repository: Repository): Promise<boolean> {
+/** Whether the database answers within a time. */
+export async function answers(repository: Repository, timeoutMs = PING_TIMEOUT_MS): Promise<boolean> {
   const answered = repository.ping().then(
     () => true,
     () => false,
   );
-  return (await withTimeout(PING_TIMEOUT_MS, answered)) ?? false;
+  return (await withTimeout(timeoutMs, answered)) ?? false;
 }
 
 /** Keys of the configured revisions. */
@@ -79,8 +80,8 @@ function* targetFacts(state: ConfigState, health: HealthRegistry): IterableItera
     for (const target of health.targets.healthOf(revision) ?? []) {
       const isInService = target.share > 0;
       if (++count > TARGETS_MAX && isInService) continue;
-      const name = `${target.host.includes(':') ? `[${target.host}]` : target.host}:${target.port}`;
-      const labels = { app: app.slug, version: version.version, revision: revision.revision, target: name };
+      const place = shownPlace(target.host, target.port);
+      const labels = { app: app.slug, version: version.version, revision: revision.revision, target: place };
       const { in_flight: inFlight, requests, failures, ejections } = target;
       yield { labels, isInService, inFlight, requests, failures, ejections };
     }

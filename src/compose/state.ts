@@ -1,6 +1,5 @@
 /** Wires the report of this gateway's state, and how it asks the other gateways for theirs. */
 import { timestamp } from '../lib/clock.ts';
-import { withTimeout } from '../lib/with-timeout.ts';
 import { counterUse } from '../limits/local/counter-use.ts';
 import type { GatewayState, NodeState } from '../management/schemas/overview/state-schema.ts';
 import { parseRedisUrl, redisAddress } from '../model/redis-url.ts';
@@ -14,6 +13,7 @@ import { databaseAddress } from '../storage/database-url.ts';
 import type { Supervisor } from '../control/workers/supervisor.ts';
 import { orderedCertificateFacts } from './acme.ts';
 import type { CertificateWatches } from './listener-certificates.ts';
+import { answers } from './node-facts.ts';
 import type { Parts } from './parts.ts';
 
 const PING_TIMEOUT_MS = 2_000;
@@ -70,11 +70,7 @@ async function databaseState(
     return { driver: 'none', state: 'ok', ...nothing };
   }
   const startMs = clock.monotonicMs();
-  const answered = repository.ping().then(
-    () => true,
-    () => false,
-  );
-  const isUp = (await withTimeout(PING_TIMEOUT_MS, answered)) ?? false;
+  const isUp = await answers(repository, PING_TIMEOUT_MS);
   return {
     driver: repository.driver,
     address: databaseAddress(settings.database.url),

@@ -2,6 +2,7 @@
  * Decides which set of targets is used, from the set found and the set in use. When a set shrinks by more than half,
  * its source may be failing rather than the targets: it is used once the next look-up finds the same. Pure.
  */
+import { shownPlace } from '../../config/backend.ts';
 import type { FoundTarget } from '../../model/resources.ts';
 
 /** Limit of the targets of one source, as for a written list. */
@@ -60,9 +61,7 @@ export function boundedSet(found: readonly FoundTarget[]): {
   return { targets: ordered.slice(0, FOUND_MAX), leftOut: Math.max(0, ordered.length - FOUND_MAX) };
 }
 
-function placeOf({ host, port }: Pick<FoundTarget, 'host' | 'port'>): string {
-  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
-}
+const placeOf = ({ host, port }: FoundTarget): string => shownPlace(host, port);
 
 /** Targets that only one of the sets has. */
 export function changedPlaces(

@@ -62,6 +62,8 @@ describe('a revision with a Unix socket', () => {
     expect(posted.body).toBe('plain POST /x localhost');
     await gateway.must('PATCH', revisionPath('plain'), { preserve_host: true });
     expect((await request(gateway, '/plain/v1/x')).body).toBe('plain GET /x gateway.test');
+    const [version] = await gateway.must('GET', '/apps/plain/tree');
+    expect(version.revisions).toMatchObject([{ backend: `http://unix:${path}` }]);
   });
 
   it('gets them over HTTP/2 by prior knowledge', async () => {
@@ -141,6 +143,10 @@ describe('a revision with a Unix socket', () => {
       return answers;
     };
     expect(await bodies()).toEqual(new Set(['0', '1']));
+    const metrics = String((await gateway.api('GET', '//metrics')).body);
+    expect(new Set(metrics.match(/(?<=[{,]target=")[^"]+/g))).toEqual(
+      new Set(paths.map((path) => `unix:${path}`)),
+    );
     first?.closeAllConnections();
     await new Promise((done) => first?.close(done));
     expect(await bodies()).toEqual(new Set(['1']));

@@ -8,6 +8,7 @@ import { CopyButton } from '../../ui/controls/copy-button.tsx';
 import { KeyValues, row } from '../../ui/display/key-values.tsx';
 import { Note } from '../../ui/display/notes.tsx';
 import { PageHead, Panel, Stack } from '../../ui/display/panel.tsx';
+import { shownPlace } from '../apps/parts/shown-place.ts';
 import { FIRST_REVISION, FIRST_VERSION } from './draft.ts';
 import styles from './start.module.css';
 import { TestRequest } from './test-request.tsx';
@@ -87,10 +88,8 @@ function backendText(revision: Revision): string {
     backend_port: port,
     backend_base_path: base,
   } = revision;
-  if (host.startsWith('unix:')) return `${scheme}://${host}`;
   const isUsual = port === (scheme === 'https' ? 443 : 80);
-  const name = host.includes(':') ? `[${host}]` : host;
-  return `${scheme}://${name}${isUsual ? '' : `:${port}`}${base === '/' ? '' : base}`;
+  return `${scheme}://${shownPlace(host, isUsual ? undefined : port)}${base === '/' ? '' : base}`;
 }
 
 interface NextStepsProps {

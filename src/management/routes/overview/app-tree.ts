@@ -3,6 +3,7 @@
  * that a tree needs one call and not one for each node. From the configuration in memory: endpoints are not counted row
  * by row, and the database is not asked.
  */
+import { shownPlace } from '../../../config/backend.ts';
 import { sourceText } from '../../../config/targets.ts';
 import type { RevisionTree, VersionTree } from '../../../model/config.ts';
 import { jsonSchema } from '../../../model/json-schema.ts';
@@ -149,6 +150,5 @@ function backendOf(revision: Revision): string {
     discovery,
   } = revision;
   if (discovery) return `${scheme} by ${sourceText(discovery)}${path === '/' ? '' : path}`;
-  const authority = host.includes(':') ? `[${host}]` : host;
-  return `${scheme}://${authority}:${port}${path === '/' ? '' : path}`;
+  return `${scheme}://${shownPlace(host, port)}${path === '/' ? '' : path}`;
 }

@@ -13,6 +13,13 @@ describe('targets as lines', () => {
     expect(targetLines(readTargets(text) ?? [])).toBe(text);
   });
 
+  it('have no port of a Unix socket, which has none', () => {
+    const targets = [{ host: 'unix:/run/a.sock', port: 80 }, { host: 'unix:/run/b.sock' }];
+    const text = 'unix:/run/a.sock\nunix:/run/b.sock';
+    expect(targetLines(targets)).toBe(text);
+    expect(readTargets(text)).toEqual([{ host: 'unix:/run/a.sock' }, { host: 'unix:/run/b.sock' }]);
+  });
+
   it('leave out what is not typed, and empty lines', () => {
     expect(readTargets('\n  backend \n')).toEqual([{ host: 'backend' }]);
     expect(readTargets(' \n')).toBeNull();

@@ -2,6 +2,8 @@
  * The targets of a revision as text: one per line, `host:port`, optionally followed by `weight=50` and `zone=eu-1a`.
  * Unreadable lines are sent to the API unchanged, which says what is wrong. Pure.
  */
+import { shownPlace } from '../parts/shown-place.ts';
+
 export interface TypedTarget {
   readonly host: string;
   readonly port?: number;
@@ -16,8 +18,7 @@ const PLACE = /^(?:\[([^\]]*)\]|([^:]*))(?::(\d{1,5}))?$/;
 export function targetLines(targets: readonly TypedTarget[]): string {
   return targets
     .map(({ host, port, weight = WEIGHT_DEFAULT, zone }) => {
-      const place = `${host.includes(':') ? `[${host}]` : host}${port === undefined ? '' : `:${port}`}`;
-      const parts = [place];
+      const parts = [shownPlace(host, port)];
       if (weight !== WEIGHT_DEFAULT) parts.push(`weight=${weight}`);
       if (zone !== undefined) parts.push(`zone=${zone}`);
       return parts.join(' ');

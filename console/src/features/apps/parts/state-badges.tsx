@@ -3,6 +3,7 @@ import type { ReactNode } from 'react';
 import type { Revision, RevisionHealth, Version } from '../../../api/schema.ts';
 import { appsWords, targetWords } from '../../../text/apps.ts';
 import { Badge, type Tone } from '../../../ui/display/badge.tsx';
+import { shownPlace } from './shown-place.ts';
 
 const STATUS_TONES: Readonly<Record<Version['status'], Tone>> = {
   active: 'good',
@@ -34,9 +35,7 @@ export function backendText(revision: Revision): string {
     discovery,
   } = revision;
   if (discovery !== null) return `${scheme} by ${sourceText(discovery)}${path === '/' ? '' : path}`;
-  const name = host.includes(':') ? `[${host}]` : host;
-  const place = host.startsWith('unix:') ? host : `${name}:${port}`;
-  const first = `${scheme}://${place}${path === '/' ? '' : path}`;
+  const first = `${scheme}://${shownPlace(host, port)}${path === '/' ? '' : path}`;
   const others = (targets?.length ?? 1) - 1;
   return others > 0 ? targetWords.andOthers(first, others) : first;
 }

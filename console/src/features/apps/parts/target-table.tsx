@@ -4,9 +4,10 @@ import type { TargetHealth } from '../../../api/schema.ts';
 import { targetWords } from '../../../text/apps.ts';
 import { DataTable, type Column } from '../../../ui/display/data-table.tsx';
 import { Time, formatShare } from '../../../ui/display/time.tsx';
+import { shownPlace } from './shown-place.ts';
 import styles from './target-table.module.css';
 
-const nameOf = ({ host, port }: TargetHealth): string => `${host.includes(':') ? `[${host}]` : host}:${port}`;
+const nameOf = ({ host, port }: TargetHealth): string => shownPlace(host, port);
 
 const columns: readonly Column<TargetHealth>[] = [
   { head: targetWords.columns.target, cell: (target) => nameOf(target), isRowHead: true },
