@@ -4,7 +4,7 @@
  */
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
-import { lonePoints, type Values } from './series-facts.ts';
+import { colourToken, lonePoints, type Values } from './series-facts.ts';
 
 export interface ChartSeries {
   readonly label: string;
@@ -43,12 +43,6 @@ const SYNC_KEY = 'headgate';
 const TIME_SPACE_MIN_PX = 70;
 const TIMES_MAX = 16;
 const FONT = '12px system-ui, sans-serif';
-/** The number of tokens `--series-…`. */
-const COLOURS = 6;
-
-/** @param index index of the series */
-const colourToken = (index: number): string => `--series-${(index % COLOURS) + 1}`;
-
 export function drawChart(place: HTMLElement, data: ChartData, { format, onPoint }: ChartOptions): ChartView {
   const colours = new TokenColours(place);
   const axis: uPlot.Axis = {

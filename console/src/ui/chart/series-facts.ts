@@ -1,4 +1,4 @@
-/** The content of a chart as figures, and where its lines have lone points. Pure. */
+/** The content of a chart as figures, where its lines have lone points, and their colours. Pure. */
 
 export type Values = readonly (number | null)[];
 
@@ -6,6 +6,14 @@ export interface SeriesFacts {
   readonly latest: number | null;
   readonly lowest: number | null;
   readonly highest: number | null;
+}
+
+/** The number of tokens `--series-…`. */
+const COLOURS = 6;
+
+/** @param index index of the series */
+export function colourToken(index: number): string {
+  return `--series-${(index % COLOURS) + 1}`;
 }
 
 /** null when there is no value. The latest is the last known value. */

@@ -4,7 +4,7 @@ import { chartWords } from '../../text/chart.ts';
 import { Time } from '../display/time.tsx';
 import type { ChartData, ChartSeries, ChartView } from './chart-view.ts';
 import { loadChart } from './load-chart.ts';
-import { factsOf } from './series-facts.ts';
+import { colourToken, factsOf } from './series-facts.ts';
 import styles from './chart.module.css';
 
 interface TimeChartProps extends ChartData {
@@ -28,10 +28,7 @@ export function TimeChart({ title, times, series, format }: TimeChartProps): Rea
       <ul className={styles['legend']} aria-hidden="true">
         {series.map(({ label, values }, index) => (
           <li key={label}>
-            <span
-              className={styles['swatch']}
-              style={{ background: `var(--series-${(index % SERIES_COLOURS) + 1})` }}
-            />
+            <span className={styles['swatch']} style={{ background: `var(${colourToken(index)})` }} />
             {label}
             <b>{textOf(point === null ? factsOf(values).latest : (values[point] ?? null), format)}</b>
           </li>
@@ -44,9 +41,6 @@ export function TimeChart({ title, times, series, format }: TimeChartProps): Rea
     </figure>
   );
 }
-
-/** The number of tokens `--series-…`. */
-const SERIES_COLOURS = 6;
 
 interface SummaryTableProps {
   readonly title: string;
@@ -111,8 +105,8 @@ function useChart(
     if (element === null) return undefined;
     let isGone = false;
     const stops: (() => void)[] = [];
-    loadChart().then(
-      ({ drawChart }) => {
+    loadChart()
+      .then(({ drawChart }) => {
         if (isGone) return;
         const drawn = drawChart(element, latest.current.data, {
           format: (value) => latest.current.format(value),
@@ -120,9 +114,8 @@ function useChart(
         });
         view.current = { labels, drawn };
         stops.push(...followed(element, drawn), drawn.remove);
-      },
-      () => setFailed(true),
-    );
+      })
+      .catch(() => setFailed(true));
     return () => {
       isGone = true;
       view.current = undefined;

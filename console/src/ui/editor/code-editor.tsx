@@ -49,14 +49,13 @@ export function CodeEditor({
   useEffect(() => {
     let made: CodeView | undefined;
     let isGone = false;
-    import('./code-view.ts').then(
-      (module) => {
+    import('./code-view.ts')
+      .then((module) => {
         if (isGone || host.current === null) return;
         made = start(module.createCodeView, host.current);
         setView(made);
-      },
-      (cause: unknown) => setError(cause as Error),
-    );
+      })
+      .catch((cause: unknown) => setError(cause as Error));
     return () => {
       isGone = true;
       made?.destroy();
@@ -78,7 +77,7 @@ export function CodeEditor({
       <div ref={host} />
       {view === undefined && error === undefined && <p role="status">{editorWords.loading}</p>}
       {error !== undefined && (
-        // While the editor is not loaded, a text field replaces it.
+        // A text field replaces an editor that could not be loaded.
         <textarea
           className={styles['plain']}
           aria-label={label}
