@@ -127,7 +127,7 @@ useHeldFiles();
 const clock = systemClock;
 const send = (message: FromWorker): void => port.postMessage(message);
 const output = standardOutput({ gapLine: gapLine(settings.log.format, clock) });
-const onRingFilling = (): void => send({ type: 'spans_wait' });
+const onRingFilling = (): void => send({ type: 'ring_fills' });
 const log = createLogger({
   ...settings.log,
   output,

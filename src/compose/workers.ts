@@ -108,7 +108,7 @@ export function createSupervisor(
     },
     onLive: (message) => parts.live.report(message),
     openRings: (workerNumber) => parts.traces?.openRings(workerNumber),
-    onSpansWait: () => parts.traces?.wake(),
+    onRingFills: () => parts.traces?.wake(),
     explainSetup: () => ({ ...parts.explain.setup, watches: parts.live.watches }),
   });
 }
@@ -166,7 +166,7 @@ export async function listenForTraffic(
   }
 }
 
-/** Starts the background jobs, and adds their ends to those of the gateway; returns a function that begins them. */
+/** Starts the background jobs, and adds their ends to those of the gateway. Returns what ends them earlier. */
 export function startHousekeeping(parts: Parts, undo: StopSteps): () => Promise<unknown> {
   const { state, clock, log, keyUsage, history, deprecations, shadowLog } = parts;
   const pressure = new CounterPressure(parts.limitMemory, clock, log);

@@ -19,7 +19,7 @@ export interface RequestFacts {
   readonly method: string;
   /** Canonical path, without the query. */
   readonly path: string;
-  /** Address of the client as design section "Client IP" has it. */
+  /** Address of the client, as trusted proxies report it; in canonical form. */
   readonly clientIp: string;
   /** Length of the body as the head announces it; -1 without a body, and for a chunked one. */
   readonly announcedBytes: number;

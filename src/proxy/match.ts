@@ -1,10 +1,10 @@
 /**
  * From a canonical path and a method to the route that serves the request, and from the route to the path that
- * the upstream sees (contract part 4 "Traffic path"; design section 2 "Routing"). Runs once per request and
- * allocates nothing on the way to a route.
+ * the upstream sees (contract part 4 "Traffic path"). Runs once per request and allocates nothing on the way to a
+ * route.
  *
  * Owns no state: weighted choice is kept by the version (config/weights.ts), breakers are asked through `shareOf`.
- * Does not look at policy.
+ * Of policy it knows only the field of a credential, which decides to which class of traffic a request belongs.
  */
 import { canonicalPath } from '../http/paths/canonical-path.ts';
 import { climbsOut } from '../http/paths/lenient-path.ts';

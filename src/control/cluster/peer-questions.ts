@@ -131,7 +131,7 @@ export class PeerQuestions {
       });
       await cluster.send(node, parts);
     } catch {
-      // The database is unavailable: the asker notices that itself.
+      // No answer counts as one that comes too late.
     } finally {
       this.#answering -= 1;
     }

@@ -1,8 +1,8 @@
 /**
- * The health checks of the node (design section 2 "Breaker"): one prober on the main thread for all workers. It probes
- * a revision with a health check that may receive traffic every second while its breaker is not closed, and
- * always with `circuit_breaker.probe.interval_ms`, at that interval. The number of equal results in a row that the
- * thresholds require opens or closes the breaker, whose state is in memory shared with the workers.
+ * The health checks of the node: one prober on the main thread for all workers. It probes a revision with a health
+ * check that may receive traffic every second while its breaker is not closed, and always with
+ * `circuit_breaker.probe.interval_ms`, at that interval. The number of equal results in a row that the thresholds
+ * require opens or closes the breaker, whose state is in memory shared with the workers.
  *
  * If a revision has several targets, each target is checked separately, and is out of service while it is unhealthy.
  * Without `interval_ms`, a target is checked only while it is out of service. The breaker opens when all targets are

@@ -192,8 +192,7 @@ export type FromWorker =
   | ExplainedMessage
   | LiveMessage
   /** A ring for export fills up. */
-  | { readonly type: 'spans_wait' }
-  /** undefined when there are none. */
+  | { readonly type: 'ring_fills' }
   | { readonly type: 'traffic_records'; readonly id: number; readonly records: readonly PackedTexts[] }
   | { readonly type: 'profile_chunk'; readonly text: string }
   /** With the reason when the profile is incomplete; undefined when it is complete. */

@@ -147,7 +147,7 @@ function supervise(
     onShadowDenials: () => undefined,
     explainSetup: () => ({ sampling: undefined, debugTokens: [], watches: [] }),
     onLive: () => undefined,
-    onSpansWait: () => undefined,
+    onRingFills: () => undefined,
     onWorkerLost: (worker) => {
       lost.push(worker);
       told.push(`${worker} lost`);

@@ -69,7 +69,7 @@ export interface SupervisorDeps {
   onLive(message: LiveMessage): void;
   /** Returns the rings of a worker that starts; undefined when nothing is exported. */
   openRings?(workerNumber: number): WorkerRings | undefined;
-  onSpansWait(): void;
+  onRingFills(): void;
   /** The current explain setup for workers. */
   explainSetup(): ExplainSetup;
   onWorkerLost(workerNumber: number): void;
@@ -326,8 +326,8 @@ export class Supervisor {
         return this.#deps.onStats(member.number, message.report);
       case 'live':
         return this.#deps.onLive(message);
-      case 'spans_wait':
-        return this.#deps.onSpansWait();
+      case 'ring_fills':
+        return this.#deps.onRingFills();
       case 'deprecated_used':
         return this.#deps.onDeprecatedUsed(message);
       case 'failed':

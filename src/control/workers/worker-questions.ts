@@ -72,7 +72,7 @@ export class WorkerQuestions {
     return member?.profile(task, sink);
   }
 
-  /** Resolves when every worker uses the explain setup, or has died. */
+  /** Resolves when every worker uses the explain setup, has died, or has not answered in time. */
   async publishExplainSetup(): Promise<void> {
     const setup = this.#deps.explainSetup();
     const answers = this.#deps

@@ -1,8 +1,8 @@
 /**
- * The circuit breaker of a revision (design section 2 "Breaker"): the status of breaker-table.ts in one 64-bit word
- * of shared memory, so that all workers of a node see one breaker and the management API can show it. A step replaces
- * the whole word by compare-and-exchange and is repeated when another thread was faster: no step is lost, none is taken
- * twice, and none is visible in part.
+ * The circuit breaker of a revision: the status of breaker-table.ts in one 64-bit word of shared memory, so that all
+ * workers of a node see one breaker and the management API can show it. A step replaces the whole word by
+ * compare-and-exchange and is repeated when another thread was faster: no step is lost, none is taken twice, and none
+ * is visible in part.
  *
  *   bits 0–1 state, 2 due, 3 recovering, 4–17 failures, 18–21 a counter of steps, 22–63 Unix milliseconds
  *

@@ -1,7 +1,7 @@
 /**
  * The request head for the backend: serialised again from parsed fields, without hop-by-hop fields (RFC 9110 section
- * 7.6.1), and with fields whose values the gateway itself provides (design section 2 "Client IP"). Statements of an
- * untrusted client about the origin of a request are replaced; those of a trusted proxy are extended.
+ * 7.6.1), and with fields whose values the gateway itself provides. Statements of an untrusted client about the origin
+ * of a request are replaced; those of a trusted proxy are extended.
  *
  * Texts that follow from the fields are cached with them as long as the client repeats them on its connection
  * (`isRepeated` of http/heads/field-section.ts), together with everything else that they depend on.
