@@ -4,6 +4,7 @@
  * have it. Owns the directory's addresses and the nonces.
  */
 import type { Clock } from '../../lib/clock.ts';
+import { retryWaitMs } from '../../http/fields/retry-after.ts';
 import type { AccountKey } from './account-key.ts';
 import { externalBinding } from './account-key.ts';
 import {
@@ -15,7 +16,6 @@ import {
   readOrderList,
   readOrdersUrl,
   readRenewalWindow,
-  retryAfter,
   type Authorization,
   type Directory,
   type Order,
@@ -216,8 +216,8 @@ export class AcmeClient {
   }
 
   #polled<T>(answer: HttpAnswer, read: (text: string) => T): Polled<T> {
-    const retryAfterMs = retryAfter(answer.header('retry-after'), this.#clock.nowMs());
-    return { value: read(answer.text), retryAfterMs };
+    const waitMs = retryWaitMs(answer.header('retry-after'), this.#clock.nowMs());
+    return { value: read(answer.text), retryAfterMs: waitMs };
   }
 
   #required(): AccountKey {

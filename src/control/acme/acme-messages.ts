@@ -3,6 +3,7 @@
  * others are ignored. Pure functions.
  */
 import { isObject } from '../../lib/is-object.ts';
+import { retryWaitMs } from '../../http/fields/retry-after.ts';
 import { DirectoryUnavailable, shown, type HttpAnswer } from './directory-http.ts';
 
 const URL_LENGTH_MAX = 2_048;
@@ -146,29 +147,18 @@ export function readRenewalWindow(text: string): { readonly startMs: number; rea
  * problem.
  */
 export function problemOf(answer: HttpAnswer, nowMs: number): AcmeProblem | DirectoryUnavailable {
-  const retryAfterMs = retryAfter(answer.header('retry-after'), nowMs);
+  const waitMs = retryWaitMs(answer.header('retry-after'), nowMs);
   const isProblem = answer.header('content-type').startsWith('application/problem+json');
   try {
     if (isProblem) {
-      const problem = readProblem(objectOf(answer.text, 'problem'), answer.status, retryAfterMs);
+      const problem = readProblem(objectOf(answer.text, 'problem'), answer.status, waitMs);
       if (answer.status < 500 || problem.type === 'rateLimited') return problem;
-      return new DirectoryUnavailable(problem.message, retryAfterMs);
+      return new DirectoryUnavailable(problem.message, waitMs);
     }
   } catch {
     // Reported below.
   }
-  return new DirectoryUnavailable(
-    `it answers with status ${answer.status}: ${shown(answer.text)}`,
-    retryAfterMs,
-  );
-}
-
-/** The time to wait by Retry-After, seconds or a date (RFC 9110 section 10.2.3); undefined when it is neither. */
-export function retryAfter(text: string, nowMs: number): number | undefined {
-  const trimmed = text.trim();
-  if (/^\d{1,9}$/.test(trimmed)) return Number(trimmed) * 1_000;
-  const atMs = /^[A-Z][a-z]{2}, /.test(trimmed) ? Date.parse(trimmed) : NaN;
-  return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - nowMs);
+  return new DirectoryUnavailable(`it answers with status ${answer.status}: ${shown(answer.text)}`, waitMs);
 }
 
 const PROBLEM_PREFIX = 'urn:ietf:params:acme:error:';

@@ -6,7 +6,7 @@ import { startOrigin, type Origin } from '../../../test/support/backends/origin.
 import { Egress } from '../../egress/egress.ts';
 import { createOwnPorts, OwnListeners } from '../../egress/own-listeners.ts';
 import { systemClock } from '../../lib/clock.ts';
-import { retryAfterOf, WebhookHttp } from './webhook-http.ts';
+import { waitOf, WebhookHttp } from './webhook-http.ts';
 
 const NEVER = new AbortController().signal;
 const toLoopback: LookupFunction = (_host, _options, callback) =>
@@ -64,7 +64,7 @@ describe('an answer', () => {
     ['soon', undefined],
     ['', undefined],
   ])('with Retry-After %j asks for %s', (value, expected) => {
-    expect(retryAfterOf(value, 1_000)).toBe(expected);
+    expect(waitOf(value, 1_000)).toBe(expected);
   });
 });
 

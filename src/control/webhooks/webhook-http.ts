@@ -6,6 +6,7 @@
 import type { LookupFunction } from 'node:net';
 import type { Agent, Dispatcher } from 'undici';
 import { requestText } from '../../lib/error-message.ts';
+import { retryWaitMs } from '../../http/fields/retry-after.ts';
 import type { Egress } from '../../egress/egress.ts';
 import { systemLookup } from '../../egress/name-queries.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -124,11 +125,8 @@ export class WebhookHttp {
     if (!isTemporary) return { ...none, result: 'refused', error };
     // Uses the clock of the receiver if the response contains its time, because the clock of this gateway may be wrong.
     const nowMs = Date.parse(String(date));
-    const retryAfterMs = retryAfterOf(
-      String(retryAfter ?? ''),
-      Number.isNaN(nowMs) ? this.#clock.nowMs() : nowMs,
-    );
-    return { status, retryAfterMs, result: 'unavailable', error };
+    const waitMs = waitOf(String(retryAfter), Number.isNaN(nowMs) ? this.#clock.nowMs() : nowMs);
+    return { status, retryAfterMs: waitMs, result: 'unavailable', error };
   }
 
   #agentFor(port: number, AgentClass: typeof Agent): Agent {
@@ -153,9 +151,8 @@ const failed = (error: string): Omit<SendOutcome, 'latencyMs'> => ({
   retryAfterMs: undefined,
 });
 
-/** The time of Retry-After (RFC 9110 section 10.2.3), bounded; undefined when it is absent or unusable. */
-export function retryAfterOf(value: string, nowMs: number): number | undefined {
-  const text = value.trim();
-  const waitMs = /^[0-9]{1,9}$/.test(text) ? Number(text) * 1000 : Date.parse(text) - nowMs;
-  return Number.isNaN(waitMs) || waitMs <= 0 ? undefined : Math.min(waitMs, RETRY_AFTER_MS_MAX);
+/** The wait that Retry-After asks for, bounded; undefined for none. */
+export function waitOf(retryAfter: string, nowMs: number): number | undefined {
+  const waitMs = retryWaitMs(retryAfter, nowMs) ?? 0;
+  return waitMs === 0 ? undefined : Math.min(waitMs, RETRY_AFTER_MS_MAX);
 }

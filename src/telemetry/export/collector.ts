@@ -6,9 +6,10 @@ import { Agent as HttpAgent, request as requestByHttp } from 'node:http';
 import { Agent as HttpsAgent, request as requestByHttps } from 'node:https';
 import { urlToHttpOptions } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { retryWaitMs } from '../../http/fields/retry-after.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { FastRandom } from '../../lib/fast-random.ts';
-import { isRetryableError, isRetryableStatus, retryAfterMs, retryPauseMs } from './export-answers.ts';
+import { isRetryableError, isRetryableStatus, retryPauseMs } from './export-answers.ts';
 import { isWebPage, problemOfError, problemOfStatus, shortProblem } from './export-problems.ts';
 import { partialSuccess } from '../otlp/collector-answer.ts';
 import { ExportAttempt, type AttemptOptions, type AttemptOutcome } from './export-attempt.ts';
@@ -147,7 +148,7 @@ export class Collector {
       const asked = { signal: this.#signal, url: this.#url, isCompressed: this.#how.isCompressed };
       const problem = problemOfStatus(outcome, asked);
       if (!isRetryableStatus(status)) return { failed: items, problem };
-      const afterMs = retryAfterMs(fields['retry-after'], systemClock.nowMs());
+      const afterMs = retryWaitMs(fields['retry-after'], systemClock.nowMs());
       const wait = afterMs === undefined ? '' : `: it asks to wait ${Math.ceil(afterMs / 1_000)} s`;
       return { failed: items, problem: shortProblem(problem + wait), retry: { afterMs } };
     }

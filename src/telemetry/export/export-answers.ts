@@ -45,11 +45,3 @@ export function retryPauseMs(retry: number, chance: number): number | undefined 
   const pauseMs = FIRST_PAUSE_MS * PAUSE_GROWTH ** retry * (1 + JITTER * (2 * chance - 1));
   return Math.min(PAUSE_MS_MAX, pauseMs);
 }
-
-/** Retry-After (RFC 9110 section 10.2.3) as milliseconds from now; undefined when it is absent or invalid. */
-export function retryAfterMs(value: string | undefined, nowMs: number): number | undefined {
-  if (value === undefined) return undefined;
-  if (/^\s*\d+\s*$/.test(value)) return Number(value) * 1_000;
-  const atMs = Date.parse(value);
-  return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - nowMs);
-}

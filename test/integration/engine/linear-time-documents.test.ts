@@ -9,7 +9,7 @@ import { grpcWebForm, trailerMessage } from '../../../src/http/grpc/grpc-web.ts'
 import { readProxyHeader } from '../../../src/http/heads/proxy-header.ts';
 import { readDescription } from '../../../src/management/import/openapi-document.ts';
 import { importTree } from '../../../src/management/import/openapi-tree.ts';
-import { retryAfterMs } from '../../../src/telemetry/export/export-answers.ts';
+import { retryWaitMs } from '../../../src/http/fields/retry-after.ts';
 import { partialSuccess } from '../../../src/telemetry/otlp/collector-answer.ts';
 import { readCertificate } from '../../../src/x509/certificate.ts';
 import { DerReader } from '../../../src/x509/der.ts';
@@ -201,7 +201,7 @@ const ROWS: readonly (readonly [name: string, prepare: Prepare])[] = [
     'a collector that says when to try again',
     (bytes) => {
       const after = `1${text(bytes, ' ')}x`;
-      return () => retryAfterMs(after, 0);
+      return () => retryWaitMs(after, 0);
     },
   ],
   [
