@@ -4,6 +4,7 @@
  * else.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { isAccepted } from '../../http/fields/accepted.ts';
 import { isNotModified } from '../api/entity-tag.ts';
 import { INDEX_PATH, type ConsoleFile, type ConsoleFiles, type ContentCoding } from './console-files.ts';
 
@@ -72,20 +73,10 @@ function send(file: ConsoleFile, request: FastifyRequest, reply: FastifyReply): 
   });
   if (isNotModified(request.headers['if-none-match'], file.entityTag)) return reply.code(304).send();
   const accepted = request.headers['accept-encoding'];
-  const coding = CODINGS.find((one) => file.bytes[one] !== undefined && accepts(accepted, one));
+  // A coding that is not listed is not used.
+  const coding = CODINGS.find((one) => file.bytes[one] !== undefined && isAccepted(accepted, one));
   const bytes = file.bytes[coding ?? 'identity'] ?? file.bytes.identity;
   if (coding !== undefined) reply.header('Content-Encoding', coding);
   reply.code(200).type(file.type).header('Content-Length', bytes.byteLength);
   return reply.send(request.method === 'HEAD' ? undefined : bytes);
-}
-
-/** RFC 9110 section 12.5.3; a coding that is not listed is not used. */
-function accepts(header: string | string[] | undefined, coding: ContentCoding): boolean {
-  return String(header ?? '')
-    .toLowerCase()
-    .split(',')
-    .some((item) => {
-      const [name = '', ...parameters] = item.split(';').map((part) => part.trim());
-      return name === coding && !parameters.some((parameter) => /^q=0(?:\.0*)?$/.test(parameter));
-    });
 }

@@ -1,6 +1,7 @@
 /** `GET /events`: the gateway's events as a list, or as server-sent events (WHATWG HTML). */
 import { Type } from 'typebox';
 import { HEARTBEAT, PREAMBLE } from '../../../explain/live/live-events.ts';
+import { isAccepted } from '../../../http/fields/accepted.ts';
 import { EventSchema, EVENT_TYPES, isTypePattern } from '../../../model/events/events.ts';
 import { jsonSchema } from '../../../model/json-schema.ts';
 import { closed, dateTime, oneOf } from '../../../model/schema-pieces.ts';
@@ -78,7 +79,9 @@ export function eventsOperation(context: ManagementContext): Operation {
     handle: async (call) => {
       const filter = await filterOf(context, call.query);
       if (isFailure(filter)) return filter;
-      return wantsStream(call) ? watch(context, call, filter) : list(context.eventFeed, call, filter);
+      return isAccepted(call.headers.accept, EVENT_STREAM)
+        ? watch(context, call, filter)
+        : list(context.eventFeed, call, filter);
     },
   };
 }
@@ -182,14 +185,6 @@ function withoutEnd({ until: _until, ...filter }: EventFilter): EventFilter {
 }
 
 /** RFC 9110 section 12.5.1, for the one type that is not the default. */
-function wantsStream({ headers }: Call): boolean {
-  const accept = headers.accept ?? '';
-  return accept.split(',').some((range) => {
-    const [type = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase());
-    return type === EVENT_STREAM && !parameters.some((part) => /^q=0(?:\.0*)?$/.test(part));
-  });
-}
-
 function refused(refusal: FeedRefusal): Failure {
   const detail =
     refusal === 'actor'
