@@ -1,4 +1,4 @@
-import type { Locator } from 'playwright-core';
+import type { Locator, Request } from 'playwright-core';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { startWebhookReceiver, type WebhookReceiver } from '../support/backends/webhook-receiver.ts';
 import { axe, screenshot, startConsole, type TestConsole } from '../support/clients/console.ts';
@@ -69,6 +69,43 @@ it('shows events as they happen, by what they are about, each with the way there
   await page.waitForURL(/\/history\/\d+$/);
   expect(await axe(page)).toEqual([]);
   expect(refused).toEqual([]);
+  expectNoProblems();
+});
+
+it('opens one stream anew when the session is renewed while it looks for the reason of a refusal', async () => {
+  const { gateway } = console;
+  const { page, expectNoProblems } = await console.open('/events', 'viewer');
+  await page.getByText('Live', { exact: true }).waitFor();
+  const isSource = (request: Request): boolean => request.resourceType() === 'eventsource';
+  const asked = Promise.withResolvers<void>();
+  const answered = Promise.withResolvers<void>();
+  let streams = 0;
+  await page.route('**/api/v1/events*', async (route) => {
+    const request = route.request();
+    if (isSource(request)) {
+      streams += 1;
+      return streams === 1 ? route.fulfill({ status: 401 }) : route.continue();
+    }
+    if (request.headers()['accept'] === 'text/event-stream') {
+      asked.resolve();
+      await answered.promise;
+    }
+    return route.continue();
+  });
+  await page.reload();
+  await asked.promise;
+  for (const { id } of await gateway.must('GET', '/sessions'))
+    await gateway.must('DELETE', `/sessions/${id}`);
+  const signIn = page.getByRole('dialog', { name: 'Sign in to Headgate' });
+  await signIn.waitFor();
+  await page.context().request.post('/api/v1/session', { data: { token: await console.token('viewer') } });
+  await page.evaluate("window.dispatchEvent(new Event('focus'))");
+  await signIn.waitFor({ state: 'hidden' });
+  await page.getByText('Live', { exact: true }).waitFor();
+  answered.resolve();
+  // Longer than it waits before it tries again.
+  await expect(page.waitForRequest(isSource, { timeout: 5_000 })).rejects.toThrow('Timeout');
+  expect(streams).toBe(2);
   expectNoProblems();
 });
 

@@ -50,19 +50,21 @@ export function openStream(url: string, listener: StreamListener): OpenStream {
   const connect = (): void => {
     if (hasEnded || hasGivenUp) return;
     shared.announce();
-    source = new EventSource(url);
-    source.addEventListener('open', () => listener.onState('open'));
+    const opened = new EventSource(url);
+    source = opened;
+    opened.addEventListener('open', () => listener.onState('open'));
     for (const [name, hear] of Object.entries(listener.on))
-      source.addEventListener(name, ({ data }: MessageEvent<string>) => hear(data));
-    source.addEventListener('error', () => {
-      const isOver = source?.readyState === EventSource.CLOSED;
+      opened.addEventListener(name, ({ data }: MessageEvent<string>) => hear(data));
+    opened.addEventListener('error', () => {
+      const isOver = opened.readyState === EventSource.CLOSED;
       listener.onState('lost');
-      if (isOver) void giveReason();
+      if (isOver) void giveReason(opened);
     });
   };
-  const giveReason = async (): Promise<void> => {
+  const giveReason = async (failed: EventSource): Promise<void> => {
     const error = await reasonOf(url);
-    if (hasEnded || hasGivenUp) return;
+    // Another one may have been opened meanwhile: the session was renewed, or the window is visible again.
+    if (hasEnded || hasGivenUp || source !== failed) return;
     if (error instanceof ApiError && error.status !== 401 && error.status < 500)
       return listener.onState('refused', error);
     if (error instanceof ApiError && error.status === 503) listener.onState('refused', error);
