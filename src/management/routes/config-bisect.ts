@@ -3,14 +3,14 @@
  * nothing.
  */
 import { Type, type Static } from 'typebox';
-import { TrialFailed, type ExplainOn } from '../../explain/explain-access.ts';
+import type { ExplainOn } from '../../explain/explain-access.ts';
 import { ExplainInputSchema, OUTCOMES, type Explanation } from '../../explain/schema.ts';
 import type { FieldError } from '../../model/errors.ts';
 import type { HistoryEntry, RecordChange } from '../../model/history/config-history.ts';
 import { jsonSchema } from '../../model/json-schema.ts';
 import { closed, dateTime, nullable, oneOf } from '../../model/schema-pieces.ts';
 import type { ConfigReader } from '../../storage/repository.ts';
-import { answer, fail, invalid, isFailure, type Answer, type Failure } from '../api/failure.ts';
+import { answer, invalid, isFailure, type Answer, type Failure } from '../api/failure.ts';
 import { API_PREFIX, type Call, type Operation } from '../api/operation.ts';
 import { NO_QUERY } from '../api/query.ts';
 import { configAt } from '../bisect/config-at.ts';
@@ -22,7 +22,7 @@ import {
   outcomeOn,
   type VersionOutcome,
 } from '../bisect/version-outcome.ts';
-import { viewerSearches } from '../bisect/viewer-searches.ts';
+import { configVersion, searched, viewerSearches } from '../bisect/version-search.ts';
 import type { ManagementContext } from '../context.ts';
 import { envelopeSchema } from '../schemas/envelope.ts';
 import { descriptionErrors } from './explain/explain.ts';
@@ -31,8 +31,6 @@ import { descriptionErrors } from './explain/explain.ts';
 const CHANGES_READ_MAX = 500;
 const CHANGES_SHOWN_MAX = 50;
 
-const configVersion = (description: string) =>
-  Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description });
 const text = Type.String();
 
 const BodySchema = Type.Object(
@@ -154,20 +152,11 @@ interface Bounds {
 
 async function bisect(context: ManagementContext, call: Call): Promise<Answer | Failure> {
   const body = call.body as BisectBody;
-  const errors = descriptionErrors(body.request).map((error) => ({
-    ...error,
-    pointer: `/request${error.pointer}`,
-  }));
+  const errors = descriptionErrors(body.request, '/request');
   if (errors.length > 0) return invalid(errors);
   const bounds = await context.repository.read((reader) => boundsOf(reader, body));
   if (isFailure(bounds)) return bounds;
-  try {
-    const found = await context.trials.explainConfigs((explain) => search(context, body, bounds, explain));
-    return found ?? fail('overloaded', 'Other plans and searches are running; try again later');
-  } catch (error) {
-    if (error instanceof TrialFailed) return fail('overloaded', error.message);
-    throw error;
-  }
+  return searched(context, (explain) => search(context, body, bounds, explain));
 }
 
 async function boundsOf(reader: ConfigReader, { good, bad: given }: BisectBody): Promise<Bounds | Failure> {

@@ -4,7 +4,7 @@
  * for trials.
  */
 import { Type, type Static } from 'typebox';
-import { TrialFailed, type ExplainOn, type TriedRequest } from '../../../explain/explain-access.ts';
+import type { ExplainOn, TriedRequest } from '../../../explain/explain-access.ts';
 import { ExplainInputSchema, ExplanationSchema, type Explanation } from '../../../explain/schema.ts';
 import type { HistoryEntry } from '../../../model/history/config-history.ts';
 import { jsonSchema } from '../../../model/json-schema.ts';
@@ -15,7 +15,7 @@ import { API_PREFIX, type Call, type Operation } from '../../api/operation.ts';
 import { NO_QUERY } from '../../api/query.ts';
 import { configAt } from '../../bisect/config-at.ts';
 import { findSegments } from '../../bisect/segments.ts';
-import { viewerSearches } from '../../bisect/viewer-searches.ts';
+import { configVersion, searched, viewerSearches } from '../../bisect/version-search.ts';
 import { answerKey, outcomeOn } from '../../bisect/version-outcome.ts';
 import type { ManagementContext } from '../../context.ts';
 import { envelopeSchema } from '../../schemas/envelope.ts';
@@ -34,8 +34,6 @@ const CANDIDATES_MAX = 1_000;
 const PAGE_ITEMS = 200;
 
 const text = Type.String();
-const configVersion = (description: string) =>
-  Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description });
 
 const BodySchema = Type.Object(
   {
@@ -179,15 +177,7 @@ async function explainVersions(context: ManagementContext, call: Call): Promise<
   if (isFailure(request)) return request;
   const range = await context.repository.read((reader) => rangeOf(reader, body));
   if (isFailure(range)) return range;
-  try {
-    const found = await context.trials.explainConfigs((explain) =>
-      compare(context, { body, request: request.tried, range }, explain),
-    );
-    return found ?? fail('overloaded', 'Other plans and searches are running; try again later');
-  } catch (error) {
-    if (error instanceof TrialFailed) return fail('overloaded', error.message);
-    throw error;
-  }
+  return searched(context, (explain) => compare(context, { body, request: request.tried, range }, explain));
 }
 
 async function requestOf(
@@ -198,9 +188,8 @@ async function requestOf(
   if (given !== 1)
     return invalid([{ pointer: '', detail: 'must have exactly one of request, request_id and live_id' }]);
   if (request !== undefined) {
-    const errors = descriptionErrors(request);
-    if (errors.length === 0) return { tried: request };
-    return invalid(errors.map((error) => ({ ...error, pointer: `/request${error.pointer}` })));
+    const errors = descriptionErrors(request, '/request');
+    return errors.length > 0 ? invalid(errors) : { tried: request };
   }
   const name = liveId === undefined ? { requestId: requestId ?? '' } : { liveId };
   const recorded = await explain.recordedRequest(name);

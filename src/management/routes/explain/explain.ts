@@ -90,23 +90,27 @@ function explainRecorded(context: ManagementContext): Operation {
   };
 }
 
-/** Errors that the schema cannot express. */
-export function descriptionErrors({
-  token,
-  headers = {},
-  body_bytes: bytes,
-  client_ip: ip,
-}: ExplainInput): FieldError[] {
+/**
+ * Errors that the schema cannot express.
+ * @param at pointer to the description in the body
+ */
+export function descriptionErrors(
+  { token, headers = {}, body_bytes: bytes, client_ip: ip }: ExplainInput,
+  at = '',
+): FieldError[] {
   const errors: FieldError[] = [];
   const names = new Set(Object.keys(headers).map((name) => name.toLowerCase()));
   if (token !== undefined && names.has('authorization')) {
-    errors.push({ pointer: '/token', detail: 'cannot be given together with an Authorization header' });
+    errors.push({ pointer: `${at}/token`, detail: 'cannot be given together with an Authorization header' });
   }
   if (bytes !== undefined && names.has('content-length')) {
-    errors.push({ pointer: '/body_bytes', detail: 'cannot be given together with a Content-Length header' });
+    errors.push({
+      pointer: `${at}/body_bytes`,
+      detail: 'cannot be given together with a Content-Length header',
+    });
   }
   if (ip !== undefined && normaliseAddress(ip) === undefined) {
-    errors.push({ pointer: '/client_ip', detail: 'must be an IP address' });
+    errors.push({ pointer: `${at}/client_ip`, detail: 'must be an IP address' });
   }
   return errors;
 }
