@@ -4,7 +4,8 @@
  * once. A second definition is a problem that names both places, even when both are equal.
  */
 import { isObject } from '../lib/is-object.ts';
-import { escapeToken, type DeclaredDocument, type Place, type Problem } from './yaml-reader.ts';
+import { escapeToken } from '../lib/text/json-pointer.ts';
+import type { DeclaredDocument, Place, Problem } from './yaml-reader.ts';
 
 /** The members of an object that are collections of named things, and the same for the things in them. */
 interface Shape {

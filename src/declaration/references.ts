@@ -4,8 +4,8 @@
  * path relative to the file that names it. `$${env:` and `$${file:` stand for the text itself. Other `${…}` are texts
  * of their own and stay. Reads no environment and no file itself.
  */
+import { escapeToken } from '../lib/text/json-pointer.ts';
 import type { DeclaredDocument, Problem } from './yaml-reader.ts';
-import { escapeToken } from './yaml-reader.ts';
 
 /** Where references are looked up. Each function returns the text, or what is wrong. */
 export interface ReferenceSources {

@@ -21,6 +21,7 @@ import {
   type Scalar,
   type YAMLMap,
 } from 'yaml';
+import { escapeToken, tokensOf } from '../lib/text/json-pointer.ts';
 
 /** Longest document, in bytes of UTF-8. */
 export const DOCUMENT_BYTES_MAX = 10 * 1024 * 1024;
@@ -266,19 +267,6 @@ function keyOf({ key }: Pair): string | undefined {
   if (!isScalar(key)) return undefined;
   if (key.type === 'PLAIN') return key.source ?? '';
   return typeof key.value === 'string' ? key.value : undefined;
-}
-
-/** One reference token of an RFC 6901 pointer. */
-export function escapeToken(name: string): string {
-  return name.replaceAll('~', '~0').replaceAll('/', '~1');
-}
-
-/** The reference tokens of an RFC 6901 pointer. */
-export function tokensOf(pointer: string): string[] {
-  return pointer
-    .split('/')
-    .slice(1)
-    .map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
 /** The pairs of each map by name; created when a place in the map is first looked up. */

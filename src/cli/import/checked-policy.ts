@@ -2,13 +2,14 @@
  * Reduces a policy to what the gateway accepts: leaves out and reports what its rules refuse, so that a single
  * unsupported value does not prevent the import of a whole document.
  */
+import { isObject } from '../../lib/is-object.ts';
+import { tokensOf } from '../../lib/text/json-pointer.ts';
 import { jsonSchema } from '../../model/json-schema.ts';
 import { validate } from '../../management/api/validate.ts';
 import { validatePolicy } from '../../policy/policy-rules.ts';
 import { PARTS, PolicySchema } from '../../policy/registry.ts';
-import { tokensOf } from '../../declaration/yaml-reader.ts';
 import type { Item } from './imported-route.ts';
-import { isObject, type SourceNode } from './source.ts';
+import type { SourceNode } from './source.ts';
 
 const SCHEMA = jsonSchema(PolicySchema);
 /** Limit of rounds; each leaves something out. */

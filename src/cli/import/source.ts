@@ -5,7 +5,8 @@
  *
  * Owns the taken values and the findings. Findings contain no secrets.
  */
-import { escapeToken } from '../../declaration/yaml-reader.ts';
+import { isObject } from '../../lib/is-object.ts';
+import { escapeToken } from '../../lib/text/json-pointer.ts';
 
 /**
  * - `lost`: the value has no effect here.
@@ -288,8 +289,4 @@ function nameOf(value: unknown): string | undefined {
     if (typeof name === 'string' && name !== '' && name.length <= 60) return name;
   }
   return undefined;
-}
-
-export function isObject(value: unknown): value is SourceObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

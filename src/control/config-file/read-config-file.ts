@@ -4,14 +4,14 @@
  * is empty for a moment removes no route; it must not refer to secrets in a database; and each key must have a
  * value.
  */
+import { isObject } from '../../lib/is-object.ts';
+import { escapeToken } from '../../lib/text/json-pointer.ts';
 import type { Place, Problem } from '../../declaration/yaml-reader.ts';
 import { validate } from '../../management/api/validate.ts';
-import { isObject } from '../../management/api/merge-patch.ts';
 import { readDeclared } from '../../management/declaration/declared-files.ts';
 import type { DeclaredTree } from '../../management/declaration/declared-app.ts';
 import { DOCUMENT_SCHEMA } from '../../management/declaration/document-schema.ts';
 import { declaredKeys, hasValue } from '../../management/declaration/key-values.ts';
-import { escape } from '../../management/declaration/tree.ts';
 import type { FieldError } from '../../model/errors.ts';
 
 export type FileConfig = DeclaredTree & { readonly owner?: string };
@@ -77,6 +77,6 @@ function sealedHandles(value: unknown, pointer: string): FieldError[] {
   }
   if (!isObject(value)) return [];
   return Object.entries(value).flatMap(([name, member]) =>
-    sealedHandles(member, `${pointer}/${escape(name)}`),
+    sealedHandles(member, `${pointer}/${escapeToken(name)}`),
   );
 }

@@ -1,7 +1,7 @@
 /** The targets that a file lists, as JSON or YAML, or what is wrong with it, with line and column. Pure. */
+import { isObject } from '../../lib/is-object.ts';
 import { readDocument, type Problem } from '../../declaration/yaml-reader.ts';
 import type { Egress } from '../../egress/egress.ts';
-import { isObject } from '../../management/api/merge-patch.ts';
 import { validate } from '../../management/api/validate.ts';
 import { TargetsInputSchema } from '../../management/schemas/revision-parts/targets.ts';
 import { readList, type TargetsInput } from '../../management/write/rules/targets.ts';

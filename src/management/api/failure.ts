@@ -45,6 +45,15 @@ export function invalid(errors: readonly FieldError[]): Failure {
   return fail('validation_failed', `${field} ${first.detail}${more}`, errors);
 }
 
+/** A failure about a part of the body, as one of the whole body. */
+export function failureAt(pointer: string, { failure, detail, errors }: Failure): Failure {
+  const placed = (errors ?? [{ pointer: '', detail }]).map((error) => ({
+    pointer: pointer + error.pointer,
+    detail: error.detail,
+  }));
+  return { ...invalid(placed), failure };
+}
+
 /** 409 about one field. */
 export function conflict(pointer: string, detail: string): Failure {
   return fail('conflict', `${pointer} ${detail}`, [{ pointer, detail }]);

@@ -3,8 +3,7 @@
  * arrays, replaces the old value. Whole parts are replaced only between the levels of policies
  * (config/merge-policy.ts), not inside a patch. Pure; the inputs are not changed.
  */
-
-type JsonObject = Readonly<Record<string, unknown>>;
+import { isObject } from '../../lib/is-object.ts';
 
 /** RFC 7396 section 2. */
 export function mergePatch(target: unknown, patch: unknown): unknown {
@@ -15,8 +14,4 @@ export function mergePatch(target: unknown, patch: unknown): unknown {
     else result[name] = mergePatch(result[name], change);
   }
   return result;
-}
-
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

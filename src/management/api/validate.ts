@@ -9,6 +9,7 @@ import type { TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
 import type { TLocalizedValidationError } from 'typebox/error';
 import { Settings } from 'typebox/system';
+import { escapeToken, tokensOf, valueAt } from '../../lib/text/json-pointer.ts';
 import type { FieldError } from '../../model/errors.ts';
 import { alternativesOf, type JsonSchema } from '../../model/json-schema.ts';
 import { expectation, insteadOf, unionExpectation, unknownMember } from './expectations.ts';
@@ -68,7 +69,7 @@ function fieldErrors(root: JsonSchema, raw: TLocalizedValidationError, value: un
   switch (raw.keyword) {
     case 'required':
       return raw.params.requiredProperties.map((name) => ({
-        pointer: at(pointer, name),
+        pointer: `${pointer}/${escapeToken(name)}`,
         detail: 'is required',
       }));
     case 'boolean': {
@@ -168,7 +169,9 @@ const withChoice = new WeakMap<JsonSchema, boolean>();
 function missingAlternatives(schema: JsonSchema, value: unknown, pointer = ''): FieldError[] {
   if (typeof value !== 'object' || value === null || !hasChoice(schema)) return [];
   const inside = Object.entries(value).flatMap(([name, member]) =>
-    membersOf(schema, name).flatMap((each) => missingAlternatives(each, member, at(pointer, name))),
+    membersOf(schema, name).flatMap((each) =>
+      missingAlternatives(each, member, `${pointer}/${escapeToken(name)}`),
+    ),
   );
   const names = alternativesOf(schema);
   if (names === undefined || names.some((name) => Object.hasOwn(value, name))) return inside;
@@ -199,30 +202,6 @@ function membersOf(schema: JsonSchema, name: string): JsonSchema[] {
   return [...all, ...anyOf.flatMap((branch) => membersOf(branch, name))];
 }
 
-/** The pointer (RFC 6901) with one more reference token. */
-function at(pointer: string, name: string): string {
-  return `${pointer}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
-}
-
-/** The value there; undefined when there is none. */
-function valueAt(value: unknown, pointer: string): unknown {
-  return tokensOf(pointer).reduce<unknown>(
-    (inside, token) =>
-      typeof inside === 'object' && inside !== null && Object.hasOwn(inside, token)
-        ? (inside as Readonly<Record<string, unknown>>)[token]
-        : undefined,
-    value,
-  );
-}
-
 function lastToken(pointer: string): string {
   return tokensOf(pointer).at(-1) ?? '';
-}
-
-function tokensOf(pointer: string): string[] {
-  return pointer.split('/').slice(1).map(unescape);
-}
-
-function unescape(token: string): string {
-  return token.replaceAll('~1', '/').replaceAll('~0', '~');
 }

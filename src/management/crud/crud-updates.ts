@@ -3,6 +3,7 @@
  * whole input, which passes the same checks as for a creation, inside the transaction.
  */
 import { isDeepStrictEqual } from 'node:util';
+import { valueAt } from '../../lib/text/json-pointer.ts';
 import { patchSchema } from '../../model/json-schema.ts';
 import { parentNames } from '../write/audit-names.ts';
 import type { ManagementContext } from '../context.ts';
@@ -11,7 +12,6 @@ import { answer, invalid, isFailure, type Failure } from '../api/failure.ts';
 import { itemPath, locate, oneOf, readOnlyNames, recordEnvelope, rulesOf, withoutBase } from './locate.ts';
 import { mergePatch } from '../api/merge-patch.ts';
 import type { Operation, OperationBody } from '../api/operation.ts';
-import { valueAt } from '../api/pointer.ts';
 import { DRY_RUN_QUERY, NO_QUERY } from '../api/query.ts';
 import type { Resource, StoredRecord } from './resource.ts';
 import { restoreSecrets } from '../write/policy-secrets-view.ts';

@@ -7,6 +7,7 @@
  * A plan is the same work, rolled back by the caller.
  */
 import { isDeepStrictEqual } from 'node:util';
+import { escapeToken } from '../../lib/text/json-pointer.ts';
 import type { App } from '../../model/resources.ts';
 import type { ConfigWriter } from '../../storage/repository.ts';
 import { parseHostEntry } from '../../http/fields/host-name.ts';
@@ -30,7 +31,7 @@ import { LEVELS, type Item } from './levels.ts';
 import { store, type Apply } from './store-record.ts';
 import { storeVersions } from './store-versions.ts';
 import { declaredTokenHash } from '../routes/resources/tokens.ts';
-import { escape, OWNER_LABEL } from './tree.ts';
+import { OWNER_LABEL } from './tree.ts';
 import { counted } from '../../lib/text/counted.ts';
 
 /** The number of deletions that an apply may make by default. */
@@ -171,7 +172,7 @@ async function storeApp(apply: Apply, app: DeclaredApp): Promise<Failure | undef
       level: LEVELS.key,
       scope,
       path: [slug, label],
-      pointer: `${pointer}/keys/${escape(label)}`,
+      pointer: `${pointer}/keys/${escapeToken(label)}`,
       item: keyItem,
       previous: keys.declared.get(label),
       place: { appId: record.id },

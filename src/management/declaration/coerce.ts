@@ -2,9 +2,9 @@
  * Converts texts from references to numbers and booleans: `backend_port: ${env:PORT}` gives a text where the
  * schema requires a number.
  */
+import { isObject } from '../../lib/is-object.ts';
+import { escapeToken } from '../../lib/text/json-pointer.ts';
 import type { JsonSchema } from '../../model/json-schema.ts';
-import { isObject } from '../api/merge-patch.ts';
-import { escape } from './tree.ts';
 
 /**
  * @param whole pointers of texts that each came from one reference
@@ -32,7 +32,7 @@ function coerce(
   return Object.fromEntries(
     Object.entries(value).map(([name, member]) => [
       name,
-      coerce(member, memberSchema(schema, name), whole, `${pointer}/${escape(name)}`),
+      coerce(member, memberSchema(schema, name), whole, `${pointer}/${escapeToken(name)}`),
     ]),
   );
 }

@@ -1,11 +1,12 @@
 /** One app of a declared tree beside its stored records, and the rules of a tree that need no transaction. */
+import { isObject } from '../../lib/is-object.ts';
+import { escapeToken } from '../../lib/text/json-pointer.ts';
 import type { AppTree } from '../../model/config.ts';
 import type { FieldError } from '../../model/errors.ts';
 import type { App, StoredApiKey } from '../../model/resources.ts';
 import type { ConfigReader } from '../../storage/repository.ts';
-import { isObject } from '../api/merge-patch.ts';
 import { matchKeys, matchKeysById, type Item, type LevelName, type MatchedKeys } from './levels.ts';
-import { escape, OWNER_LABEL } from './tree.ts';
+import { OWNER_LABEL } from './tree.ts';
 
 const PAGE_LIMIT = 500;
 
@@ -44,7 +45,7 @@ export async function loadDeclaredApp(
   const item = given ?? {};
   const labels = isObject(item['labels']) ? item['labels'] : {};
   const owned = owner === undefined ? item : { ...item, labels: { ...labels, [OWNER_LABEL]: owner } };
-  const pointer = `/apps/${escape(slug)}`;
+  const pointer = `/apps/${escapeToken(slug)}`;
   if (app === undefined) return { slug, pointer, item: owned, stored: undefined, keys: matchKeys({}, []) };
   const stored = await reader.loadAppTree(app.id);
   const declaredKeys = item['keys'];
@@ -126,7 +127,7 @@ export function successorErrors({ pointer, item }: DeclaredApp): FieldError[] {
   const labels = new Set(versions.map(([label]) => label));
   return versions.flatMap(([label, { successor }]) => {
     if (typeof successor !== 'string' || successor.includes('/') || labels.has(successor)) return [];
-    const at = `${pointer}/versions/${escape(label)}/successor`;
+    const at = `${pointer}/versions/${escapeToken(label)}/successor`;
     return [
       { pointer: at, detail: `must be another version of the app; the app has no version "${successor}"` },
     ];

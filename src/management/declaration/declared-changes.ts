@@ -1,6 +1,7 @@
 /** The changes of an apply so far: the list for people, and what the workers must load. Owns both. */
 import type { ChangeSet, TouchedEndpoint } from '../../model/config.ts';
 import type { StoredRecord } from '../crud/resource.ts';
+import { SINGLE_ENDPOINTS_MAX } from '../transaction/touched-together.ts';
 import type { CascadedKey } from '../write/audit-names.ts';
 import type { Item, LevelName } from './levels.ts';
 
@@ -33,9 +34,6 @@ export interface RecordPlace {
   readonly versionId?: string;
   readonly revisionId?: string;
 }
-
-/** With more changed endpoints of one version, compiling the whole version is less work. */
-const SINGLE_ENDPOINTS_MAX = 50;
 
 export class DeclaredChanges {
   readonly changes: DeclaredChange[] = [];

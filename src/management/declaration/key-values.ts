@@ -1,8 +1,8 @@
 /** Values of API keys in a declared configuration: which keys have one, and whether it is written in the file. */
+import { isObject } from '../../lib/is-object.ts';
+import { escapeToken } from '../../lib/text/json-pointer.ts';
 import type { DeclaredDocument, Problem } from '../../declaration/yaml-reader.ts';
-import { isObject } from '../api/merge-patch.ts';
 import type { Item } from './levels.ts';
-import { escape } from './tree.ts';
 
 interface DeclaredKey {
   readonly pointer: string;
@@ -13,7 +13,7 @@ interface DeclaredKey {
 export function declaredKeys(tree: unknown): DeclaredKey[] {
   return membersIn(tree, 'apps').flatMap(([slug, app]) =>
     membersIn(app, 'keys').map(([label, key]) => ({
-      pointer: `/apps/${escape(slug)}/keys/${escape(label)}`,
+      pointer: `/apps/${escapeToken(slug)}/keys/${escapeToken(label)}`,
       item: isObject(key) ? key : {},
     })),
   );

@@ -6,12 +6,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import { timestamp } from '../../lib/clock.ts';
 import { uuidv7 } from '../../lib/ids.ts';
+import { isObject } from '../../lib/is-object.ts';
 import type { Endpoint, Revision, StoredApiKey, Target, Version } from '../../model/resources.ts';
 import { jsonSchema, type JsonSchema } from '../../model/json-schema.ts';
 import type { Warning } from '../../model/warnings.ts';
 import type { ConfigWriter } from '../../storage/repository.ts';
 import { fail, isFailure, type Failure } from '../api/failure.ts';
-import { isObject } from '../api/merge-patch.ts';
 import { alternativesOf, requireOneOf } from '../../model/json-schema.ts';
 import { validate } from '../api/validate.ts';
 import type { RuleContext } from '../write/rule-context.ts';

@@ -3,13 +3,12 @@
  * the tree. A handle works only where a secret belongs, and only within one app, so that a file can neither show a
  * stored secret nor use one of another app.
  */
+import { isObject } from '../../lib/is-object.ts';
+import { escapeToken, tokensOf, valueAt } from '../../lib/text/json-pointer.ts';
 import type { AppTree } from '../../model/config.ts';
 import type { FieldError } from '../../model/errors.ts';
-import { isObject } from '../api/merge-patch.ts';
-import { valueAt } from '../api/pointer.ts';
 import { maskRecord, MASK } from '../write/policy-secrets-view.ts';
 import { LEVELS, type Item } from './levels.ts';
-import { escape } from './tree.ts';
 
 const HANDLE = /^\$\{sealed:(\/.*)\}$/;
 
@@ -70,7 +69,7 @@ export function openHandles(
     return Object.fromEntries(
       Object.entries(value).map(([name, member]) => [
         name,
-        open(member, maskedMembers[name], `${pointer}/${escape(name)}`),
+        open(member, maskedMembers[name], `${pointer}/${escapeToken(name)}`),
       ]),
     );
   };
@@ -79,9 +78,7 @@ export function openHandles(
 }
 
 function secretAt(tree: AppTree, place: string): string | undefined {
-  const [, , , ...tokens] = place
-    .split('/')
-    .map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'));
+  const [, , ...tokens] = tokensOf(place);
   const found = below(tree, tokens);
   return typeof found === 'string' ? found : undefined;
 }
@@ -99,5 +96,5 @@ function below({ app, versions }: AppTree, tokens: readonly string[]): unknown {
 }
 
 function fieldAt(item: Item, tokens: readonly string[]): unknown {
-  return valueAt(item, tokens.map((token) => `/${escape(token)}`).join(''));
+  return valueAt(item, tokens.map((token) => `/${escapeToken(token)}`).join(''));
 }

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { StoredApiKey } from '../../model/resources.ts';
 import type { ConfigWriter } from '../../storage/repository.ts';
-import { invalid, isFailure, type Failure } from '../api/failure.ts';
+import { failureAt, invalid, isFailure, type Failure } from '../api/failure.ts';
 import type { RuleContext } from '../write/rule-context.ts';
 import type { StoredRecord } from '../crud/resource.ts';
 import { blindSecrets } from './blind-secrets.ts';
@@ -56,7 +56,7 @@ export async function store(
     previous,
     idOf?.(level.name, path),
   );
-  if (isFailure(stored)) return placed(stored, pointer);
+  if (isFailure(stored)) return failureAt(pointer, stored);
   const { record, change, token } = stored;
   if (change === undefined) return record;
   const after = level.itemOf(record, label);
@@ -90,13 +90,4 @@ function changedValue(
 /** An item without the collections below it. */
 function ownFields(item: Item, level: Level): Item {
   return Object.fromEntries(Object.entries(item).filter(([name]) => !level.below.includes(name)));
-}
-
-/** The failure of a resource, with pointers into the tree. */
-function placed(failure: Failure, pointer: string): Failure {
-  const errors = (failure.errors ?? [{ pointer: '', detail: failure.detail }]).map((error) => ({
-    pointer: pointer + error.pointer,
-    detail: error.detail,
-  }));
-  return { ...invalid(errors), failure: failure.failure };
 }

@@ -1,11 +1,11 @@
 /** The versions of a declared app, with their revisions and endpoints. */
+import { escapeToken } from '../../lib/text/json-pointer.ts';
 import type { RevisionTree, VersionTree } from '../../model/config.ts';
 import type { App, Revision, Version } from '../../model/resources.ts';
 import { isFailure, type Failure } from '../api/failure.ts';
 import { membersOf, type DeclaredApp } from './declared-app.ts';
 import { LEVELS, type Item } from './levels.ts';
 import { store, type Apply } from './store-record.ts';
-import { escape } from './tree.ts';
 
 interface VersionScope {
   readonly app: App;
@@ -27,7 +27,7 @@ export async function storeVersions(
       level: LEVELS.version,
       scope,
       path: [app.slug, label],
-      pointer: `${app.pointer}/versions/${escape(label)}`,
+      pointer: `${app.pointer}/versions/${escapeToken(label)}`,
       item,
       previous: records.get(label),
       place: { appId: scope.app.id },
@@ -68,7 +68,7 @@ async function storeRevisions(
       level: LEVELS.revision,
       scope,
       path: [app.slug, version.version, label],
-      pointer: `${app.pointer}/versions/${escape(version.version)}/revisions/${escape(label)}`,
+      pointer: `${app.pointer}/versions/${escapeToken(version.version)}/revisions/${escapeToken(label)}`,
       item,
       previous: tree?.revision,
       place: { versionId: version.id },
@@ -90,7 +90,7 @@ async function storeEndpoints(
   const { version, revision } = scope;
   const known = new Map(stored?.endpoints.map((endpoint) => [LEVELS.endpoint.labelOf(endpoint), endpoint]));
   const path = [app.slug, version.version, revision.revision];
-  const pointer = `${app.pointer}/versions/${escape(version.version)}/revisions/${escape(revision.revision)}/endpoints`;
+  const pointer = `${app.pointer}/versions/${escapeToken(version.version)}/revisions/${escapeToken(revision.revision)}/endpoints`;
   const place = { versionId: version.id, revisionId: revision.id };
   for (const [label, item] of membersOf(revisionItem, 'endpoints')) {
     const record = await store(apply, {
@@ -98,7 +98,7 @@ async function storeEndpoints(
       level: LEVELS.endpoint,
       scope,
       path: [...path, label],
-      pointer: `${pointer}/${escape(label)}`,
+      pointer: `${pointer}/${escapeToken(label)}`,
       item,
       previous: known.get(label),
       place,

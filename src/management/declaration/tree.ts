@@ -2,9 +2,10 @@
  * The declared tree of a configuration: the content of files and dumps. Apps by slug, below them versions, revisions
  * and endpoints, each by its natural label; no ids, no defaults, secrets as handles.
  */
+import { isObject } from '../../lib/is-object.ts';
+import { escapeToken } from '../../lib/text/json-pointer.ts';
 import type { AppTree } from '../../model/config.ts';
 import type { StoredApiKey } from '../../model/resources.ts';
-import { isObject } from '../api/merge-patch.ts';
 import { maskRecord, MASK } from '../write/policy-secrets-view.ts';
 import { compare, labelKeys, LEVELS, type Item, type LevelName } from './levels.ts';
 
@@ -48,7 +49,7 @@ function appItem({ app, versions }: AppTree, keys: readonly StoredApiKey[]): Ite
         const label = LEVELS.endpoint.labelOf(endpoint);
         return [
           label,
-          withHandles(LEVELS.endpoint.itemOf(endpoint, label), `${below}/endpoints/${escape(label)}`),
+          withHandles(LEVELS.endpoint.itemOf(endpoint, label), `${below}/endpoints/${escapeToken(label)}`),
         ] as const;
       });
       const item = withHandles(LEVELS.revision.itemOf(revision, revision.revision), below);
@@ -82,13 +83,11 @@ function replaceMasks(value: unknown, pointer: string): unknown {
   if (Array.isArray(value)) return value.map((member, index) => replaceMasks(member, `${pointer}/${index}`));
   if (!isObject(value)) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([name, member]) => [name, replaceMasks(member, `${pointer}/${escape(name)}`)]),
+    Object.entries(value).map(([name, member]) => [
+      name,
+      replaceMasks(member, `${pointer}/${escapeToken(name)}`),
+    ]),
   );
-}
-
-/** RFC 6901 section 3. */
-export function escape(name: string): string {
-  return name.replaceAll('~', '~0').replaceAll('/', '~1');
 }
 
 /** Pointer to a record in a declared tree. */
@@ -100,5 +99,5 @@ export function pointerOf({
   readonly path: readonly string[];
 }): string {
   const collections = type === 'key' ? ['apps', 'keys'] : ['apps', 'versions', 'revisions', 'endpoints'];
-  return path.map((label, index) => `/${collections[index] ?? ''}/${escape(label)}`).join('');
+  return path.map((label, index) => `/${collections[index] ?? ''}/${escapeToken(label)}`).join('');
 }

@@ -4,11 +4,11 @@
  * names and paths; then everything gets its new state, from the top down.
  */
 import { isDeepStrictEqual } from 'node:util';
-import { isObject } from '../api/merge-patch.ts';
+import { isObject } from '../../lib/is-object.ts';
 import type { Revision, StoredApiKey, Version } from '../../model/resources.ts';
 import type { App, Endpoint } from '../../model/resources.ts';
 import type { ConfigWriter } from '../../storage/repository.ts';
-import { fail, invalid, isFailure, type Failure } from '../api/failure.ts';
+import { fail, failureAt, isFailure, type Failure } from '../api/failure.ts';
 import { validate } from '../api/validate.ts';
 import type { Resource, StoredRecord } from '../crud/resource.ts';
 import { pointerOf } from '../declaration/tree.ts';
@@ -39,7 +39,7 @@ export async function writeChanges(
   for (const { before, after } of changes) {
     if (after === undefined) continue;
     const refused = await refusal(rules, after, before);
-    if (refused !== undefined) return placed(refused, after);
+    if (refused !== undefined) return failureAt(pointerOf(after), refused);
     const record = stamped(after.record, before?.record, rules.clock.nowMs());
     const write = { ...after, record: withoutSuccessor(after.type, record) } as PlacedRecord;
     await (before === undefined ? insert(writer, write) : update(writer, write));
@@ -187,13 +187,4 @@ async function refusedBy<S extends object, I, R extends StoredRecord>(
   const { id, created_at, updated_at } = record;
   const built = await resource.build(input, { id, created_at, updated_at }, previous, scope, rules);
   return isObject(built) && isFailure(built) ? built : undefined;
-}
-
-function placed(failure: Failure, at: PlacedRecord): Failure {
-  const pointer = pointerOf(at);
-  const errors = (failure.errors ?? [{ pointer: '', detail: failure.detail }]).map((error) => ({
-    pointer: pointer + error.pointer,
-    detail: error.detail,
-  }));
-  return { ...invalid(errors), failure: failure.failure };
 }

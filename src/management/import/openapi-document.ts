@@ -5,6 +5,7 @@
  */
 import { upgrade } from '@scalar/openapi-upgrader';
 import { isObject } from '../../lib/is-object.ts';
+import { unescapeToken } from '../../lib/text/json-pointer.ts';
 
 export interface OpenApiOperation {
   readonly method: string;
@@ -122,7 +123,7 @@ function decodedToken(token: string): string {
   } catch {
     // Not percent-encoded.
   }
-  return text.replaceAll('~1', '/').replaceAll('~0', '~');
+  return unescapeToken(text);
 }
 
 /** The URLs with the defaults of their variables. */

@@ -2,6 +2,7 @@
  * `…/versions/{version_id}/traffic`: how the traffic of a version is split, as one document. PUT sets all weights in
  * one step: the revisions that it names become current with these weights, all others are taken out of traffic.
  */
+import { escapeToken } from '../../lib/text/json-pointer.ts';
 import type { FieldError } from '../../model/errors.ts';
 import type { App, Revision, Version } from '../../model/resources.ts';
 import { PAGE_LIMIT_MAX } from '../schemas/common.ts';
@@ -136,7 +137,7 @@ function trafficErrors(
   const name = `${app.slug}/${version.version}`;
   return labels
     .filter((label) => !known.has(label))
-    .map((label) => ({ pointer: `/${label.replaceAll('~', '~0')}`, detail: `is not a revision of ${name}` }));
+    .map((label) => ({ pointer: `/${escapeToken(label)}`, detail: `is not a revision of ${name}` }));
 }
 
 function splitOf(revisions: readonly Revision[]): Traffic {

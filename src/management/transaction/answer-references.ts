@@ -4,8 +4,9 @@
  * so that every text can be written. A text that is a single reference becomes the value itself, of any type; within
  * a longer text the value must be a text, a number or a boolean. Names of members are never references.
  */
+import { isObject } from '../../lib/is-object.ts';
+import { escapeToken } from '../../lib/text/json-pointer.ts';
 import type { FieldError } from '../../model/errors.ts';
-import { isObject } from '../api/merge-patch.ts';
 
 interface Reference {
   readonly id: string;
@@ -166,9 +167,9 @@ function mapTexts(value: unknown, pointer: string, map: (text: string, pointer: 
   if (Array.isArray(value)) return value.map((item, index) => mapTexts(item, `${pointer}/${index}`, map));
   if (!isObject(value)) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([name, member]) => {
-      const token = name.replaceAll('~', '~0').replaceAll('/', '~1');
-      return [name, mapTexts(member, `${pointer}/${token}`, map)];
-    }),
+    Object.entries(value).map(([name, member]) => [
+      name,
+      mapTexts(member, `${pointer}/${escapeToken(name)}`, map),
+    ]),
   );
 }

@@ -2,7 +2,7 @@
 import type { ChangeSet, TouchedEndpoint } from '../../model/config.ts';
 
 /** With more changed endpoints of one version, compiling the whole version is less work. */
-const SINGLE_ENDPOINTS_MAX = 50;
+export const SINGLE_ENDPOINTS_MAX = 50;
 
 export function touchedTogether(sets: readonly ChangeSet[]): ChangeSet {
   const appIds = new Set(sets.flatMap((set) => set.appIds));

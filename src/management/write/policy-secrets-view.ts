@@ -3,10 +3,10 @@
  * contains the mask keeps the stored value, so that a client can read a policy, change a part, and send the whole.
  * The parts define where their secrets are (policy/secret-places.ts). Pure.
  */
+import { isObject } from '../../lib/is-object.ts';
+import { valueAt } from '../../lib/text/json-pointer.ts';
 import type { MaskedPlace } from '../../model/policy.ts';
 import { MASKED_PLACES } from '../../policy/secret-places.ts';
-import { isObject } from '../api/merge-patch.ts';
-import { valueAt } from '../api/pointer.ts';
 
 export const MASK = '********';
 

@@ -3,7 +3,8 @@
  * routes, upstreams, consumers and plugins, nested or at the top with references by name or id. Does not translate
  * them.
  */
-import { isObject, openSource, type SourceNode } from '../source.ts';
+import { isObject } from '../../../lib/is-object.ts';
+import { openSource, type SourceNode } from '../source.ts';
 
 export interface KongPlugin {
   readonly name: string;

@@ -1,5 +1,6 @@
 /** Builds a declared app from the dynamic configuration of Traefik's file provider: one app for all routers. */
 import { isDeepStrictEqual } from 'node:util';
+import { isObject } from '../../../lib/is-object.ts';
 import { checkedPolicy } from '../checked-policy.ts';
 import { counted } from '../../../lib/text/counted.ts';
 import type { ImportedApp } from '../import-run.ts';
@@ -8,7 +9,7 @@ import { intersection } from '../route-patterns.ts';
 import { mergedParts } from '../policy-parts.ts';
 import { RouteHosts } from '../route-hosts.ts';
 import { versionsOf } from '../route-tree.ts';
-import { isObject, openSource, type SourceNode } from '../source.ts';
+import { openSource, type SourceNode } from '../source.ts';
 import { translateMiddleware, type TranslatedMiddleware } from './middlewares.ts';
 import { matchesOf } from './traefik-routes.ts';
 import { bare, revisionsOf, TraefikServices, UNUSED } from './traefik-services.ts';

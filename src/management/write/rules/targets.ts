@@ -2,12 +2,12 @@
  * Rules of a revision's targets that a schema cannot express: `targets` and its short form, `backend_host` with
  * `backend_port`, must agree; `discovery` replaces both; a patch of one form replaces the others. Pure.
  */
+import { isObject } from '../../../lib/is-object.ts';
 import { isToken } from '../../../http/characters.ts';
 import type { FieldError } from '../../../model/errors.ts';
 import type { LoadBalancing, Revision, Target } from '../../../model/resources.ts';
 import { EJECTION_DEFAULTS } from '../../../config/targets.ts';
 import { socketPathOf } from '../../../egress/unix-sockets.ts';
-import { isObject } from '../../api/merge-patch.ts';
 import type { DiscoveryInput } from '../../schemas/revision-parts/discovery.ts';
 import { PORT_DEFAULT, TARGET_WEIGHT_DEFAULT } from '../../schemas/revision-parts/targets.ts';
 import type { RuleContext } from '../rule-context.ts';

@@ -1,4 +1,5 @@
 /** Warnings of a revision: its place in the traffic of its version, its backend, its endpoints, its policy. */
+import { escapeToken } from '../../../lib/text/json-pointer.ts';
 import type { App, Revision, Version } from '../../../model/resources.ts';
 import { warning, type Warning } from '../../../model/warnings.ts';
 import { mergePolicy } from '../../../config/merge-policy.ts';
@@ -39,13 +40,7 @@ export async function trafficWarnings(
   }
   for (const revision of revisions) {
     found.push(
-      ...(await endpointWarnings(
-        app,
-        version,
-        revision,
-        `/${revision.revision.replaceAll('~', '~0')}`,
-        rules,
-      )),
+      ...(await endpointWarnings(app, version, revision, `/${escapeToken(revision.revision)}`, rules)),
     );
   }
   return found;

@@ -13,7 +13,7 @@ import { authOf } from './auth-of.ts';
 import { compileAuth, type SharedAuth } from './auth.ts';
 import { mayCarryCredential } from './credential-header.ts';
 import { authExplain } from './explain.ts';
-import { jwtSettingsErrors } from './jwt/jwt-rules.ts';
+import { jwtSettingsErrors, PRIVATE_JWK_MEMBERS } from './jwt/jwt-rules.ts';
 import { resolveJwt } from './jwt/jwt-settings.ts';
 import { createJwtVerifiers } from './jwt/jwt-verifier.ts';
 import {
@@ -23,9 +23,6 @@ import {
 } from './mtls/mtls-reasons.ts';
 import { mtlsErrors, trustWarnings } from './mtls/mtls-rules.ts';
 import { AuthSchema, type AuthPolicy } from './schema.ts';
-
-/** RFC 7518 section 6: of symmetric, elliptic curve and RSA keys. */
-const PRIVATE_JWK_MEMBERS = ['k', 'd', 'p', 'q', 'dp', 'dq', 'qi', 'oth'];
 
 const jwtWithoutKeys: WarningRule<AuthPolicy> = {
   code: 'jwt_without_keys',

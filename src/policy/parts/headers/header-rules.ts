@@ -2,6 +2,7 @@
  * Rules of a `headers` part beyond its schema: each name may be edited and occurs only once, and each template can be
  * parsed.
  */
+import { escapeToken } from '../../../lib/text/json-pointer.ts';
 import { isToken } from '../../../http/characters.ts';
 import { foldedName } from '../../../lib/folded-name.ts';
 import type { FieldError } from '../../../model/errors.ts';
@@ -37,7 +38,7 @@ class EditsCheck {
   errorsOf({ set = {}, add = {}, remove = [], rename = {} }: FieldEdits): FieldError[] {
     for (const [operation, values] of Object.entries({ set, add })) {
       for (const [name, text] of Object.entries(values)) {
-        const at = `${operation}/${escaped(name)}`;
+        const at = `${operation}/${escapeToken(name)}`;
         this.#checkName(name, 'write', at);
         this.#checkOnce(name, operation, at);
         this.#checkTemplate(text, at);
@@ -48,7 +49,7 @@ class EditsCheck {
       this.#checkOnce(name, 'remove', `remove/${index}`);
     });
     for (const [name, newName] of Object.entries(rename)) {
-      const at = `rename/${escaped(name)}`;
+      const at = `rename/${escapeToken(name)}`;
       this.#checkName(name, 'pass', at);
       this.#checkOnce(name, 'rename', at);
       const isAllowed = this.#checkName(newName, 'write', at);
@@ -95,9 +96,4 @@ class EditsCheck {
   #add(at: string, detail: string): void {
     this.#errors.push({ pointer: `${this.#context.pointer}/${this.#direction}/${at}`, detail });
   }
-}
-
-/** A name as a token of a JSON pointer (RFC 6901 section 3). */
-function escaped(name: string): string {
-  return name.replaceAll('~', '~0').replaceAll('/', '~1');
 }

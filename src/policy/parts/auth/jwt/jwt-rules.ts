@@ -4,6 +4,7 @@
  */
 import { createPublicKey } from 'node:crypto';
 import { foldedName } from '../../../../lib/folded-name.ts';
+import { escapeToken } from '../../../../lib/text/json-pointer.ts';
 import type { FieldError } from '../../../../model/errors.ts';
 import type { JwtSettings } from '../schema.ts';
 import { rsaWeakness } from './rsa-weakness.ts';
@@ -11,7 +12,8 @@ import { rsaWeakness } from './rsa-weakness.ts';
 /** RFC 7518 section 3.2: an HMAC key is at least as long as its hash. */
 const SECRET_BYTES_MIN: Readonly<Record<string, number>> = { HS256: 32, HS384: 48, HS512: 64 };
 const CURVES = ['P-256', 'P-384', 'P-521', 'Ed25519'] as const;
-const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'] as const;
+/** RFC 7518 section 6: of elliptic curve, RSA and symmetric keys. */
+export const PRIVATE_JWK_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'] as const;
 
 /** Names of request fields that carry framing, routing or credentials; a claim must not be written to them. */
 const RESERVED_HEADERS: ReadonlySet<string> = new Set([
@@ -110,7 +112,7 @@ function jwksErrors(jwt: JwtSettings, pointer: string): FieldError[] {
 
 /** Why a JWK (RFC 7517) cannot verify signatures, or undefined when it can. */
 function publicKeyError(jwk: Readonly<Record<string, unknown>>): string | undefined {
-  const secret = PRIVATE_MEMBERS.find((member) => Object.hasOwn(jwk, member));
+  const secret = PRIVATE_JWK_MEMBERS.find((member) => Object.hasOwn(jwk, member));
   if (secret !== undefined) return `must be a public key, but it has the private member "${secret}"`;
   if (jwk['use'] !== undefined && jwk['use'] !== 'sig') return 'must have "use" absent or "sig"';
   if (jwk['kid'] !== undefined && typeof jwk['kid'] !== 'string') return 'must have a string as "kid"';
@@ -132,7 +134,7 @@ function headerErrors(jwt: JwtSettings, pointer: string): FieldError[] {
   const errors: FieldError[] = [];
   const seen = new Set<string>();
   for (const [claim, header] of Object.entries(jwt.claims_to_headers ?? {})) {
-    const at = `${pointer}/claims_to_headers/${claim.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+    const at = `${pointer}/claims_to_headers/${escapeToken(claim)}`;
     const normal = foldedName(header);
     if (isReservedHeader(header)) {
       errors.push({ pointer: at, detail: `cannot use the header "${header}": the gateway manages it` });
