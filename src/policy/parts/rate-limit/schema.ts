@@ -50,7 +50,7 @@ export const RateLimitSchema = Type.Object(
       oneOf(['share', 'allow', 'deny'], {
         default: 'share',
         description:
-          "What applies while that store is unreachable: `local`: this gateway's fair share of the limit; `open`: no limit; `closed`: no requests.",
+          "What applies while that store is unreachable: `share`: this gateway's fair share of the limit; `allow`: no limit; `deny`: no requests.",
       }),
     ),
   },
