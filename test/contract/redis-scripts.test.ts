@@ -35,6 +35,21 @@ const anyRule = fc
   })
   .map((fields): LimitRule => ({ id: 'app:1', ...fields }));
 
+it('a bucket that takes ages to refill is charged like any other', async () => {
+  const year = { windowMs: 31_622_400_000, requests: 1, burst: 1_000_000_000 };
+  const rule: LimitRule = { id: 'a', algorithm: 'token_bucket', ...year };
+  const key = freshKey();
+  // As many as were admitted while the store was away.
+  const owing = { need: 1, owed: 1_000_000_000, owedForMs: 60_000 };
+  expect(await scripts.run(rule, key, START_MS, { need: 1 })).toMatchObject({
+    granted: 1,
+    left: year.burst - 1,
+  });
+  const reply = await scripts.run(rule, key, START_MS + 1, owing);
+  expect(reply).toMatchObject({ granted: 0, left: 0, resetMs: 2 ** 52 });
+  expect(await redis.command('PTTL', key)).toMatch(/^:5629\d{12}\r\n$/);
+});
+
 describe('one permit at a time', () => {
   it('decides as an exact log does, tells what is left and how long to wait', async () => {
     const steps = fc.array(fc.integer({ min: 0, max: 900 }), { minLength: 1, maxLength: 40 });

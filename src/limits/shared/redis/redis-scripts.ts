@@ -145,11 +145,11 @@ left = left - needed - leased
 local taken = (needed + leased) * windowMs
 debt, account = debt + taken, account + taken
 if full > 2^53 then debt = min(max(full, debt), debt * (1 + 2^-51)) end
-local reset = requests > 0 and ceil(debt / requests) or windowMs
+-- Beyond that no time is exact, and the server refuses it as a time to live.
+local function time(units) return min(2^52, ceil(units / requests)) end
+local reset = requests > 0 and time(debt) or windowMs
 local wait = 0
-if left < 1 then
-  wait = requests > 0 and max(1, ceil((debt - full + windowMs) / requests)) or windowMs
-end
+if left < 1 then wait = requests > 0 and max(1, time(debt - full + windowMs)) or windowMs end
 if consume and (debt > 0 or tonumber(state[2])) then
   redis.call('HSET', key, 't', now, 'o', debt, 'k', slot, 'l', lease + leased, 'p', previous, 'f', full)
   if began then redis.call('HSET', key, 'u', account, 'y', began, 'i', idle) end
