@@ -25,12 +25,16 @@ import { awakeMs } from '../support/measure/steady.ts';
 
 let redis: TestRedis;
 const opened: { store: LeasedLimitStore; server: RedisLimitServer }[] = [];
+/** Why counters were refused, and why the store was not used at all. */
+const told = { refusals: [] as string[], outages: [] as string[] };
 let rules = 0;
 
 beforeAll(async () => {
   redis = await startRedis();
 });
 afterEach(() => {
+  told.refusals = [];
+  told.outages = [];
   for (const { store, server } of opened.splice(0)) {
     store.stop();
     server.close();
@@ -66,8 +70,9 @@ async function openStore(url = redis.url, nodes = { count: 2, rank: 0 }, timeout
     leasesMax: 65_536,
     mode: 'leased',
     timeoutMs,
-    onOutage: () => undefined,
+    onOutage: (reason) => told.outages.push(reason),
     onRecovery: connected,
+    onCounterRefused: (reason) => told.refusals.push(reason),
   });
   opened.push({ store, server });
   store.start();
@@ -178,6 +183,45 @@ describe('an exact limit', () => {
       expect((await decision).admitted).toBe(admitted);
     }
     expect(calls(store) - before).toBe(4);
+  });
+});
+
+describe('a counter that the store refuses', () => {
+  it.each([
+    { name: 'of another type', spoil: ['SET', 'x'], reply: /^WRONGTYPE / },
+    {
+      name: 'with a value that is no number',
+      spoil: ['HSET', 'w', '999999999', 'c', 'x'],
+      reply: /user_script/,
+    },
+  ])('$name goes by the share; the store is used for all others', async ({ spoil, reply }) => {
+    const store = await openStore();
+    const [bad, good] = [ruleOf({}, { mode: 'exact' }), ruleOf({}, { mode: 'exact' })];
+    await redis.command('FLUSHALL');
+    await store.take(bad, '', now());
+    const [key = ''] = /test:limit:\{[0-9a-f]{32}\}/.exec(await redis.command('KEYS', 'test:limit:*')) ?? [];
+    const [command = '', ...values] = spoil;
+    await redis.command('DEL', key);
+    expect(await redis.command(command, key, ...values)).toMatch(/^(?:\+OK|:2)/);
+    let admitted = 0;
+    for (let index = 0; index < 70; index++) {
+      if ((await store.take(bad, '', now())).admitted) admitted += 1;
+      const { remaining } = await store.take(good, '', now());
+      expect([store.isConnected, remaining]).toEqual([true, 99 - index]);
+    }
+    // Of two nodes, and less what the store had granted.
+    expect(admitted).toBe(49);
+    expect(store.counts.share).toBe(70);
+    expect(told.outages).toEqual([]);
+    expect(told.refusals[0]).toMatch(reply);
+    expect(told.refusals[0]).toContain(`(${key}); another program has written to this key: remove it`);
+    await redis.command('DEL', key);
+    await until(async () => {
+      const { share } = store.counts;
+      await store.take(bad, '', now());
+      return store.counts.share === share;
+    }, 5_000);
+    expect((await store.take(bad, '', now())).remaining).toBeLessThan(51);
   });
 });
 
@@ -407,6 +451,26 @@ describe('the kinds of servers', { timeout: 30_000 }, () => {
       expect(admitted).toEqual([true, true, false]);
     } finally {
       await one?.close();
+    }
+  });
+
+  it('one server of a cluster counts what it has, and what is wrong with the URL is said', async () => {
+    const servers = await startCluster([0, 8_191], [8_192, 16_383]);
+    try {
+      const slot = /\d+/.exec((await servers[0]?.command('CLUSTER', 'KEYSLOT', 'probe')) ?? '')?.[0];
+      const store = await openStore(servers[Number(slot) < 8_192 ? 0 : 1]?.url);
+      const rule = ruleOf({ requests: 10 }, { mode: 'exact' });
+      const left: number[] = [];
+      for (let subject = 0; subject < 20; subject++) {
+        for (let turn = 0; turn < 2; turn++) await store.take(rule, String(subject), now());
+        left.push((await store.take(rule, String(subject), now())).remaining);
+      }
+      expect(store.isConnected).toBe(true);
+      expect(told.outages).toEqual([]);
+      expect(new Set(left), 'of the limit, and of the share').toEqual(new Set([7, 2]));
+      expect(told.refusals[0]).toMatch(/^MOVED .*; the server is part of a cluster: .* redis\+cluster:/);
+    } finally {
+      for (const each of servers) await each.close();
     }
   });
 

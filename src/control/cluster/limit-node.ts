@@ -20,6 +20,7 @@ import {
   writeLiveNodes,
 } from '../../limits/shared/live-nodes.ts';
 import type { StoreMemory } from '../../limits/shared/redis/store-memory.ts';
+import { isOutOfMemory, isReply } from '../../limits/shared/redis/store-refusals.ts';
 import type { Settings } from '../../settings/settings.ts';
 
 const BEAT_MS = 1_000;
@@ -36,8 +37,6 @@ const MEMORY_MS = 5_000;
 /** The same if this user may not ask: a server records each refusal (ACL LOG). */
 const REFUSED_MEMORY_MS = 600_000;
 const NO_PERMISSION = 'NOPERM';
-/** In the refusal of a server for lack of memory; Redis 6.2 has text of the script before it. */
-const OUT_OF_MEMORY = /\bOOM command not allowed\b/;
 
 /** The part of redis-server.ts that is needed here. */
 export interface HeartbeatServer {
@@ -129,11 +128,16 @@ export class LimitNode {
   /** For people; undefined while the store answers heartbeats. */
   get problem(): string | undefined {
     if (this.isConnected) return undefined;
-    return `The limit store is ${this.#isFull ? 'full, and refuses all calls' : 'unreachable'}; on_store_failure applies, with this node as one of ${this.#nodes.count}`;
+    return `The limit store ${this.#state}; on_store_failure applies, with this node as one of ${this.#nodes.count}`;
+  }
+
+  get #state(): string {
+    if (this.#isFull) return 'is full, and refuses all calls';
+    return isReply(this.#failure) ? 'answers, but refuses calls' : 'is unreachable';
   }
 
   get #isFull(): boolean {
-    return OUT_OF_MEMORY.test(this.#failure);
+    return isOutOfMemory(this.#failure);
   }
 
   /** With the last error, which may name a host; undefined while the store is reachable. */

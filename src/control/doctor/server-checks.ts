@@ -1,19 +1,19 @@
 /**
  * Checks whether the database and the limit store answer and meet the requirements of this program. Changes
- * nothing in either.
+ * nothing in either: the counters with which it tries the store belong to no limit, and expire within seconds.
  */
-import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock } from '../../lib/clock.ts';
 import { messageOf } from '../../lib/error-message.ts';
 import { withTimeout } from '../../lib/with-timeout.ts';
-import { type Commander, createCommander } from '../../limits/shared/redis/redis-client.ts';
-import { memoryOf } from '../../limits/shared/redis/redis-server.ts';
+import { numberedProbe, PROBE_KEYS } from '../../limits/shared/limit-server.ts';
+import { RedisLimitServer } from '../../limits/shared/redis/redis-server.ts';
 import {
   isNearlyFull,
   memoryText,
   MORE_MEMORY,
   removesCarelessly,
 } from '../../limits/shared/redis/store-memory.ts';
+import { isOutOfMemory } from '../../limits/shared/redis/store-refusals.ts';
 import { parseRedisUrl, redisAddress } from '../../model/redis-url.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { DatabaseEmpty, SchemaBehind } from '../../storage/storage-errors.ts';
@@ -113,28 +113,18 @@ async function postgresChecks(
 
 /** Added to the time that an attempt to connect may take. */
 const ANSWER_MARGIN_MS = 500;
-/** Of a script, since limits are counted by scripts, which a user may lack the right to run. */
-const PONG = 'PONG';
-const LATE = 'late';
 
 export async function storeChecks({ limits }: Settings): Promise<Finding[]> {
   const target = limits.redisUrl === undefined ? undefined : parseRedisUrl(limits.redisUrl);
   if (limits.redisUrl === undefined || target === undefined)
     return [ok('store', 'none: each gateway counts limits for itself')];
   const at = redisAddress(target);
-  const commander = createCommander({ url: limits.redisUrl, connectTimeoutMs: limits.connectTimeoutMs });
-  const patience = new AbortController();
-  const late = pause(limits.connectTimeoutMs + ANSWER_MARGIN_MS, LATE, { signal: patience.signal }).catch(
-    () => LATE,
-  );
-  const asked = commander
-    .connect()
-    .then(() => commander.send('', ['EVAL', `return '${PONG}'`, '0']))
-    .then(String, messageOf);
+  const { redisUrl: url, keyPrefix, connectTimeoutMs } = limits;
+  const server = new RedisLimitServer({ url, keyPrefix, connectTimeoutMs });
   try {
-    const answer = await Promise.race([asked, late]);
-    if (answer === PONG) return [await memoryCheck(commander, at)];
-    const reason = commander.lastFailure() || (answer === LATE ? 'it does not answer' : answer);
+    await server.connect(connectTimeoutMs);
+    const reason = (await withTimeout(ANSWER_MARGIN_MS, refusalOf(server))) ?? 'it does not answer';
+    if (reason === '' || isOutOfMemory(reason)) return [await memoryCheck(server, at)];
     return [
       error(
         'store',
@@ -143,14 +133,30 @@ export async function storeChecks({ limits }: Settings): Promise<Finding[]> {
       ),
     ];
   } finally {
-    patience.abort();
-    commander.destroy();
+    server.close();
   }
 }
 
+/**
+ * Why the store cannot count limits: the user may lack the right to run scripts, a replica does not write, and a server
+ * of a cluster has only some counters. '' when it can.
+ */
+async function refusalOf(server: RedisLimitServer): Promise<string> {
+  const probes = Array.from({ length: PROBE_KEYS }, (_, number) => numberedProbe(number));
+  const reasons = await Promise.all(
+    probes.map(
+      (probe) =>
+        new Promise<string>((done) =>
+          server.grant(probe, (reply, reason) => done(reply === undefined ? reason : '')),
+        ),
+    ),
+  );
+  return reasons.find((reason) => reason !== '') ?? '';
+}
+
 /** Of a store that answers. A user without the right to ask for the memory may still count limits. */
-async function memoryCheck(commander: Commander, at: string): Promise<Finding> {
-  const answer = memoryOf(commander).catch(() => undefined);
+async function memoryCheck(server: RedisLimitServer, at: string): Promise<Finding> {
+  const answer = server.memory().catch(() => undefined);
   const memory = await withTimeout(ANSWER_MARGIN_MS, answer);
   if (memory === undefined) return ok('store', `${at} answers`);
   if (isNearlyFull(memory))

@@ -70,6 +70,7 @@ export async function createWorkerLimits(deps: WorkerLimitsDeps): Promise<Worker
       started();
     },
     onPartLost: report.partLost,
+    onCounterRefused: report.counterRefused,
   });
   store.start();
   await ready;
@@ -89,16 +90,17 @@ function outageLog(log: Logger, clock: Clock) {
   let loggedMs = -Infinity;
   let outages = 0;
   let isLogged = false;
-  let partLoggedMs = -Infinity;
+  const sometimes = (text: string): ((reason: string) => void) => {
+    let toldMs = -Infinity;
+    return (reason) => {
+      if (clock.monotonicMs() - toldMs < LOG_MS) return;
+      toldMs = clock.monotonicMs();
+      log.warn({ reason }, text);
+    };
+  };
   return {
-    partLost: (reason: string): void => {
-      if (clock.monotonicMs() - partLoggedMs < LOG_MS) return;
-      partLoggedMs = clock.monotonicMs();
-      log.warn(
-        { reason },
-        'a server of the limit store is unreachable; on_store_failure applies to its limits',
-      );
-    },
+    partLost: sometimes('a server of the limit store is unreachable; on_store_failure applies to its limits'),
+    counterRefused: sometimes('the limit store refuses a counter; on_store_failure applies to it'),
     outage: (reason: string): void => {
       outages += 1;
       if (clock.monotonicMs() - loggedMs < LOG_MS) return;

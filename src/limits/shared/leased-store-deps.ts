@@ -24,6 +24,8 @@ export interface LeasedStoreDeps {
   readonly onRecovery: () => void;
   /** Called when one of several servers does not answer while others do. */
   readonly onPartLost?: (reason: string) => void;
+  /** Called when the store refuses a counter and answers for others. */
+  readonly onCounterRefused?: (reason: string) => void;
 }
 
 /** Counts since the start. */

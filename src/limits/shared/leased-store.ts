@@ -18,7 +18,13 @@ import { holdersOf, portionOf } from './lease-size.ts';
 import { LeaseTable, type PreparedRule } from './lease-table.ts';
 import type { Lease, Report, Waiter } from './lease.ts';
 import type { LeasedStoreCounts, LeasedStoreDeps } from './leased-store-deps.ts';
-import { type GrantReply, type GrantRequest, NOTHING_ASKED, PROBE_REQUEST } from './limit-server.ts';
+import {
+  type GrantReply,
+  type GrantRequest,
+  NOTHING_ASKED,
+  numberedProbe,
+  PROBE_REQUEST,
+} from './limit-server.ts';
 import { SETTLE_MS, StoreCircuit } from './store-circuit.ts';
 import { type LimitDecision, type LimitRule, type LimitStore, refusal } from '../store.ts';
 import { UnusedPermits } from './unused-permits.ts';
@@ -38,12 +44,10 @@ interface Call {
 
 /** When a timer is late because the thread was busy, the answer may be in the socket, which is read in between. */
 const SECOND_LOOK_MS = 1;
-/** Pause for a counter whose server did not answer, while other servers are called. */
+/** Pause for a counter whose server did not answer while others do, or which the store refuses. */
 const LEASE_PAUSE_MS = 200;
 /** While one of several servers has answered this recently, only some of them are lost. */
 const PARTS_MS = 1_000;
-/** Number of probe names, enough that each of several servers has one. */
-const PROBE_KEYS = 64;
 /** Weight of the latest round trip in the average. */
 const ROUND_TRIP_WEIGHT = 1 / 8;
 
@@ -242,18 +246,20 @@ export class LeasedLimitStore implements LimitStore {
         leaseMs: lease.leaseMs,
         ...report,
       },
-      (reply, reason) => this.#onReply(call, reply, reason),
+      (reply, reason, isOfCounter) => this.#onReply(call, reply, reason, isOfCounter),
     );
   }
 
-  #onReply(call: Call, reply: GrantReply | undefined, reason: string): void {
+  #onReply(call: Call, reply: GrantReply | undefined, reason: string, isOfCounter = false): void {
     const { lease, prepared, report, sentMs } = call;
     call.cancel();
     if (reply === undefined) {
       this.#counts.failed += 1;
       if (call.settled) return;
       this.#fail(call);
-      if (!this.#isPartLost(reason)) this.#circuit.failed(reason);
+      // One bad counter must not take the others from the store.
+      if (isOfCounter) this.#deps.onCounterRefused?.(reason);
+      else if (!this.#isPartLost(reason)) this.#circuit.failed(reason);
       return this.#pause(lease);
     }
     this.#counts.answered += 1;
@@ -324,7 +330,7 @@ export class LeasedLimitStore implements LimitStore {
   #probe(): GrantRequest {
     if (this.#deps.server.isDivided !== true) return PROBE_REQUEST;
     this.#probes += 1;
-    return { ...PROBE_REQUEST, key: `${PROBE_REQUEST.key}-${this.#probes % PROBE_KEYS}` };
+    return numberedProbe(this.#probes);
   }
 
   #pause(lease: Lease): void {

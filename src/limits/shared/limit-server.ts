@@ -57,6 +57,14 @@ export const PROBE_REQUEST: GrantRequest = Object.freeze({
   leaseMs: 1_000,
 });
 
+/** Number of probe names, enough that each of several servers has one. */
+export const PROBE_KEYS = 64;
+
+/** The probe with one of several names. */
+export function numberedProbe(number: number): GrantRequest {
+  return { ...PROBE_REQUEST, key: `${PROBE_REQUEST.key}-${number % PROBE_KEYS}` };
+}
+
 export interface GrantReply {
   readonly granted: number;
   /** Permits that are left in the store. */
@@ -74,7 +82,8 @@ export interface GrantReply {
   readonly window: number;
 }
 
-export type GrantDone = (reply: GrantReply | undefined, reason: string) => void;
+/** @param isOfCounter the store has refused this counter alone, and answers for others */
+export type GrantDone = (reply: GrantReply | undefined, reason: string, isOfCounter?: boolean) => void;
 
 export interface LimitServer {
   /** There are several servers, each with a part of the counters, and one of them may fail alone. */

@@ -265,9 +265,16 @@ describe('headgate doctor', () => {
       expect(await of('')).not.toContain('store');
       expect(await of('reader:wrong@')).toMatch(/store error: .*: WRONGPASS/);
       expect(await of('reader:secret@')).toMatch(/store error: .*: NOPERM/);
+      await store.command('ACL', 'SETUSER', 'other', 'on', '>secret', '~other:*', '+@all');
+      expect(await of('other:secret@')).toMatch(/store error: .*: NOPERM .*GATEWAY_LIMITS__KEY_PREFIX/);
+      await store.command('REPLICAOF', '127.0.0.1', '1');
+      expect(await of('')).toMatch(/store error: .*: READONLY .*name the primary in GATEWAY_REDIS_URL/);
+      await store.command('REPLICAOF', 'NO', 'ONE');
       await store.command('ACL', 'SETUSER', 'default', '>secret', '-@all');
       await store.command('CONFIG', 'SET', 'requirepass', 'secret');
-      expect(await of('')).toMatch(/store error: .*: NOAUTH/);
+      expect(await of('')).toMatch(
+        /store error: .*; the server wants a password: put it into GATEWAY_REDIS_URL/,
+      );
     } finally {
       await store.close();
     }

@@ -13,6 +13,7 @@ import type { ListedNodes } from '../live-nodes.ts';
 import { createCommander, type Commander, type RedisOptions as ConnectOptions } from './redis-client.ts';
 import { HEARTBEAT, type RedisScript, SCRIPT_OF } from './redis-scripts.ts';
 import { fullestOf, readStoreMemory, type StoreMemory } from './store-memory.ts';
+import { isOfCounter, refusalText } from './store-refusals.ts';
 
 export interface RedisOptions extends ConnectOptions {
   /** Prefix of every key, so that several installations can share a server. */
@@ -45,18 +46,24 @@ export class RedisLimitServer implements LimitServer {
     const key = `${this.#options.keyPrefix}limit:{${request.key}}`;
     let reply: GrantReply | undefined;
     let reason = 'unexpected answer of the script';
+    let isAlone = false;
     try {
       reply = readGrant(await this.#run(SCRIPT_OF[request.rule.algorithm], key, grantArguments(request)));
     } catch (error) {
-      reason = reasonOf(error);
+      const text = reasonOf(error);
+      isAlone = isOfCounter(text);
+      reason = refusalText(text, key);
     }
-    done(reply, reason);
+    done(reply, reason, isAlone);
   }
 
   /** Notes that this node is alive; resolves with the number of live nodes and how many of them sort before it. */
   async heartbeat(nodeId: string, ttlMs: number, leave: boolean): Promise<ListedNodes> {
     const key = `${this.#options.keyPrefix}nodes`;
-    const reply = await this.#run(HEARTBEAT, key, [nodeId, String(ttlMs), leave ? '1' : '0']);
+    const args = [nodeId, String(ttlMs), leave ? '1' : '0'];
+    const reply = await this.#run(HEARTBEAT, key, args).catch((error: unknown) => {
+      throw new Error(refusalText(reasonOf(error), key), { cause: error });
+    });
     if (!isNumbers(reply)) throw new Error('unexpected answer of the script');
     return { count: reply[0] ?? 0, rank: reply[1] ?? 0, wasListed: reply[2] === 1 };
   }
@@ -66,7 +73,8 @@ export class RedisLimitServer implements LimitServer {
    * for it (`+info`). Rejects without a connection.
    */
   async memory(): Promise<StoreMemory | undefined> {
-    return memoryOf(this.#commander);
+    const answers = await this.#commander.sendToAll(['INFO', 'memory']);
+    return fullestOf(answers.flatMap((answer) => readStoreMemory(String(answer)) ?? []));
   }
 
   reconnect(): void {
@@ -102,12 +110,6 @@ export class RedisLimitServer implements LimitServer {
       return commander.send(key, ['EVAL', script.text, '1', key, ...args]);
     }
   }
-}
-
-/** As `RedisLimitServer.memory`. */
-export async function memoryOf(commander: Commander): Promise<StoreMemory | undefined> {
-  const answers = await commander.sendToAll(['INFO', 'memory']);
-  return fullestOf(answers.flatMap((answer) => readStoreMemory(String(answer)) ?? []));
 }
 
 /** In the order in which the scripts read them. */
