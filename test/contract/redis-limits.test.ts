@@ -5,6 +5,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { setTimeout as pause } from 'node:timers/promises';
 import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { type AddressInfo, connect as connectTo, createServer, type Socket } from 'node:net';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -553,6 +555,29 @@ describe('the kinds of servers', { timeout: 30_000 }, () => {
       }
     },
   );
+
+  it('a connection that is given up while it is being made is closed', async () => {
+    const live = new Set<Socket>();
+    const listener = createServer((socket) => {
+      live.add(socket);
+      socket.on('error', () => undefined).on('close', () => live.delete(socket));
+      socket.pipe(connectTo(redis.port, '127.0.0.1').on('error', () => socket.destroy())).pipe(socket);
+    }).listen(0, '127.0.0.1');
+    await once(listener, 'listening');
+    const { port } = listener.address() as AddressInfo;
+    const server = new RedisLimitServer({
+      url: `redis://127.0.0.1:${port}`,
+      keyPrefix: 'test:',
+      connectTimeoutMs: 1_000,
+    });
+    const opening = server.connect(1_000);
+    for (let turn = 0; turn < 3; turn++) server.reconnect();
+    server.close();
+    await opening;
+    await pause(200);
+    expect(live.size).toBe(0);
+    listener.close();
+  });
 
   it('a primary is found by its Sentinels', async () => {
     const sentinel = await startSentinel(redis.port);

@@ -83,6 +83,8 @@ function singleCommander({ hosts, database }: RedisTarget, common: CommonOptions
     connect: async () => void (await client.connect()),
     isReady: () => client.isReady,
     destroy: () => {
+      // The library forgets a connection attempt under way, and would keep what comes of it.
+      client.on('connect', () => client.destroy());
       if (client.isOpen) client.destroy();
     },
   };
