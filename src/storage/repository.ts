@@ -308,6 +308,8 @@ export interface MembershipEvents {
   onNodes(place: NodePlace): void;
   /** Another gateway has sent a message, to all or to this one. */
   onMessage(text: string): void;
+  /** A heartbeat failed: a change may have been announced and not heard, although the database can perhaps be read. */
+  onMissed(): void;
   /** The connection was lost and is being retried, or is back. */
   onLost(error: unknown): void;
   onBack(): void;

@@ -80,6 +80,7 @@ interface Heard {
   messages: string[];
   /** How many, and which of them. */
   nodes: [number, number] | undefined;
+  missed: number;
   lost: number;
   back: number;
 }
@@ -92,6 +93,7 @@ async function join({ cluster }: Repository, node: NodeDescription, configVersio
     applied: [],
     messages: [],
     nodes: undefined,
+    missed: 0,
     lost: 0,
     back: 0,
   } as unknown as Heard;
@@ -101,6 +103,7 @@ async function join({ cluster }: Repository, node: NodeDescription, configVersio
     onApplied: (id, version) => void heard.applied.push([id, version]),
     onNodes: ({ count, rank }) => void (heard.nodes = [count, rank]),
     onMessage: (text) => void heard.messages.push(text),
+    onMissed: () => void heard.missed++,
     onLost: () => void heard.lost++,
     onBack: () => void heard.back++,
   });
@@ -339,4 +342,32 @@ test('secrets get another key only when every gateway encrypts with it', async (
   });
   await joined[0]?.leave();
   expect(await second.secrets.rekey()).toEqual({ rekeyed: 0 });
+});
+
+test('a gateway whose heartbeats fail looks for changes itself, and is back when they succeed', async () => {
+  const one = await open(KEY);
+  const a = await join(one, describeNode('a'));
+  await expect.poll(() => a.position).toBeDefined();
+  expect([a.missed, a.lost]).toEqual([0, 0]);
+  await server.query(url, 'alter table node rename to gone');
+  await expect.poll(() => a.missed, { timeout: 5_000 }).toBeGreaterThan(2);
+  expect([a.lost, a.back]).toEqual([1, 0]);
+  await server.query(url, 'alter table gone rename to node');
+  await expect.poll(() => a.back, { timeout: 5_000 }).toBe(1);
+});
+
+test('heartbeats succeed where transactions are read-only or short by default, as writes do', async () => {
+  const own = await server.createDatabase();
+  url = await server.createSchema(own);
+  const one = await open(KEY);
+  const name = new URL(own).pathname.slice(1);
+  await server.query(own, `alter database ${name} set default_transaction_read_only = on`);
+  await server.query(own, `set transaction read write; alter database ${name} set statement_timeout = '1ms'`);
+  const two = await open(KEY);
+  const a = await join(two, describeNode('a'));
+  await expect.poll(() => a.nodes).toEqual([1, 0]);
+  await seed(two);
+  await expect.poll(() => a.position?.configVersion).toBe(1);
+  expect(await names(one)).toEqual(['a']);
+  expect(a.lost).toBe(0);
 });

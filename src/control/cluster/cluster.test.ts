@@ -22,6 +22,7 @@ async function setUp(others: Record<string, number>, writeWaitMs = WAIT_MS) {
   let self: NodeDescription | undefined;
   let events: MembershipEvents | undefined;
   let looks = 0;
+  let careful = 0;
   let left = false;
   const failure: { error: Error | undefined } = { error: undefined };
   const store: ClusterStore = {
@@ -59,6 +60,9 @@ async function setUp(others: Record<string, number>, writeWaitMs = WAIT_MS) {
       catchUp: async () => {
         looks += 1;
       },
+      catchUpIfNewer: async () => {
+        careful += 1;
+      },
     },
     onNodes: () => undefined,
     clock: systemClock,
@@ -78,6 +82,7 @@ async function setUp(others: Record<string, number>, writeWaitMs = WAIT_MS) {
     failure,
     events: () => events as MembershipEvents,
     looks: () => looks,
+    careful: () => careful,
     hasLeft: () => left,
   };
 }
@@ -156,7 +161,7 @@ describe('a write', () => {
 
 describe('a node', () => {
   it('looks for changes when it joins, when it is notified, and when the database is in another state', async () => {
-    const { cluster, store, events, looks, told, hasLeft } = await setUp({});
+    const { cluster, store, events, looks, careful, told, hasLeft } = await setUp({});
     await cluster.join(store);
     expect(looks()).toBe(1);
     events().onChanged();
@@ -164,6 +169,9 @@ describe('a node', () => {
     expect(looks()).toBe(2);
     events().onPosition({ configVersion: 1, changeId: 'b' });
     expect(looks()).toBe(3);
+    expect(careful()).toBe(0);
+    events().onMissed();
+    expect([looks(), careful()]).toEqual([3, 1]);
     cluster.applied(2);
     expect(told).toEqual([2]);
     await cluster.stop();
@@ -171,10 +179,12 @@ describe('a node', () => {
   });
 
   it('joins later after a failure, but not after a refusal', async () => {
-    const { cluster, store, failure, looks } = await setUp({});
+    const { cluster, store, failure, looks, careful } = await setUp({});
     failure.error = new StorageUnavailable('gone');
     await cluster.join(store);
     expect(looks()).toBe(0);
+    expect(careful(), 'perhaps it can be read').toBe(1);
+    await expect.poll(careful, { timeout: 5_000 }).toBe(2);
     failure.error = undefined;
     await expect.poll(looks, { timeout: 5_000 }).toBe(1);
     const other = await setUp({});

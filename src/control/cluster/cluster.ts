@@ -25,7 +25,7 @@ import type { ConfigSync } from './config-sync.ts';
 export interface ClusterDeps {
   readonly settings: ClusterSettings;
   readonly programVersion: string;
-  readonly configSync: Pick<ConfigSync, 'position' | 'catchUp'>;
+  readonly configSync: Pick<ConfigSync, 'position' | 'catchUp' | 'catchUpIfNewer'>;
   /** The port of the management API, known when `join` is called. */
   readonly managementPort: () => number;
   /** Called at each heartbeat. */
@@ -109,6 +109,7 @@ export class Cluster {
     } catch (error) {
       if (error instanceof StorageRefused) throw error;
       this.#deps.log.warn({ err: error }, 'cannot join the other nodes; retrying');
+      this.#lookAnyway();
       this.#joinLater(store);
     }
   }
@@ -199,6 +200,7 @@ export class Cluster {
         this.#live = place.count;
         this.#deps.onNodes(place);
       },
+      onMissed: () => this.#lookAnyway(),
       onLost: (error) => log.warn({ err: error }, 'lost the connection to the other nodes'),
       onBack: () => log.info('the connection to the other nodes is back'),
     });
@@ -214,6 +216,7 @@ export class Cluster {
         const isNews = error instanceof StorageRefused && !this.#refused;
         if (isNews) this.#deps.log.error({ err: error }, 'refused to join the other nodes');
         this.#refused ||= isNews;
+        if (!(error instanceof StorageRefused)) this.#lookAnyway();
         this.#joinLater(store);
       });
     }, JOIN_AGAIN_MS);
@@ -228,6 +231,16 @@ export class Cluster {
     this.#deps.configSync.catchUp().catch((error: unknown) => {
       // The next heartbeat tries again.
       this.#deps.log.warn({ err: error }, 'cannot apply changes of other nodes; retrying');
+    });
+  }
+
+  /**
+   * Without a heartbeat no change is heard, for example on a standby, or if the user may not write the table of
+   * gateways. The configuration is read for as long as it can be.
+   */
+  #lookAnyway(): void {
+    this.#deps.configSync.catchUpIfNewer().catch((error: unknown) => {
+      this.#deps.log.debug({ err: error }, 'cannot look for changes of other nodes; retrying');
     });
   }
 

@@ -31,6 +31,9 @@ function setUp(known: number) {
   const configSync = new ConfigSync({
     state,
     repository: {
+      async position() {
+        return database.position;
+      },
       async loadSince(from) {
         database.loads += 1;
         if (database.fails) throw new Error('the database is gone');
@@ -148,6 +151,19 @@ describe('looks for changes', () => {
     expect(database.loads).toBe(1);
     await configSync.catchUp();
     expect(given).toEqual(['4-6']);
+  });
+
+  it('without heartbeats read what is newer, and nothing of a standby that is behind', async () => {
+    const { configSync, given, swapped, database } = setUp(4);
+    await configSync.catchUpIfNewer();
+    database.position = at(3);
+    await configSync.catchUpIfNewer();
+    expect([database.loads, given]).toEqual([0, []]);
+    database.position = at(6);
+    const looked = configSync.catchUpIfNewer();
+    await expect.poll(() => given).toEqual(['4-6']);
+    swapped();
+    await looked;
   });
 
   it('find a restored database, even at the same version', async () => {

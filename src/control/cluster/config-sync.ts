@@ -13,7 +13,7 @@ import type { Repository } from '../../storage/repository.ts';
 import type { ConfigState } from './config-state.ts';
 
 export interface ConfigSyncDeps {
-  readonly repository: Pick<Repository, 'loadSince'>;
+  readonly repository: Pick<Repository, 'loadSince' | 'position'>;
   readonly state: ConfigState;
   /**
    * Prepares the change, which takes seconds if much has to be compiled.
@@ -84,6 +84,15 @@ export class ConfigSync {
       return this.#load();
     });
     return this.#waiting;
+  }
+
+  /**
+   * As `catchUp`, but leaves a database with an older version alone: a standby may be behind. Writes do not wait for
+   * the question.
+   */
+  async catchUpIfNewer(): Promise<void> {
+    const { configVersion } = await this.#deps.repository.position();
+    if (configVersion > this.position.configVersion) await this.catchUp();
   }
 
   #next(step: () => Promise<Begun>): Promise<void> {

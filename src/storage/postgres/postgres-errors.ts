@@ -27,6 +27,8 @@ const UNAVAILABLE: ReadonlyMap<string, string> = new Map([
   ['42501', 'the user lacks a privilege in it'],
   ['42P01', 'a table is missing'],
   ['42703', 'a column is missing'],
+  // Of ON CONFLICT, which needs a unique index.
+  ['42P10', 'an index is missing'],
   ['55P03', 'another transaction holds a lock on it'],
   ['57014', 'it took too long'],
 ]);

@@ -121,6 +121,7 @@ export class PostgresMembership implements Membership {
       client?.drop();
       this.#failures += 1;
       if (this.#failures === 1) events.onLost(mapPostgresError(error));
+      events.onMissed();
       return false;
     }
   }
@@ -136,6 +137,9 @@ export class PostgresMembership implements Membership {
       // Reconnect now, not at the next heartbeat: no notification arrives meanwhile.
       if (this.#client === client) this.#work();
     });
+    // Transactions say for themselves that they write, and how long a statement may take; a heartbeat has none.
+    const session = `set default_transaction_read_only = off; set statement_timeout = ${statementTimeoutMs}`;
+    await client.query(session, undefined, statementTimeoutMs);
     const { text, values } = channelsQuery(node.id);
     type Channels = { readonly common: string; readonly own: string };
     const { rows } = await client.query<Channels>(text, values, statementTimeoutMs);
