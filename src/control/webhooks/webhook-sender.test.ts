@@ -27,8 +27,21 @@ async function start(webhook: StoredWebhook, { aheadMs = 0, onError = unexpected
   const repository = await memoryRepository(db);
   await change(repository, (writer) => writer.insertWebhook(webhook));
   const time = { laterMs: 0 };
+  const { deliveries } = repository;
+  /** How many deliveries there were when a lease was taken. */
+  const claims: number[] = [];
   const sender = new WebhookSender({
-    repository,
+    repository: {
+      ...repository,
+      deliveries: {
+        ...deliveries,
+        claim: async (...given) => {
+          const delivery = await deliveries.claim(...given);
+          if (delivery !== undefined) claims.push(delivery.progress.delivered);
+          return delivery;
+        },
+      },
+    },
     egress: new Egress(
       { allow: [], deny: [], unixSocketsFrom: [] },
       new OwnListeners(createOwnPorts(), systemClock),
@@ -47,7 +60,7 @@ async function start(webhook: StoredWebhook, { aheadMs = 0, onError = unexpected
     await repository.close();
   };
   const cursor = async () => (await repository.deliveries.states())[0]?.progress.cursor;
-  return { db, repository, sender, time, cursor };
+  return { db, repository, sender, time, cursor, claims };
 }
 
 test('the progress of a webhook that gets nothing is stored in the end', async () => {
@@ -106,6 +119,24 @@ test('the times of failures and dead letters are those of the database', async (
   const [state] = await repository.deliveries.states();
   for (const ms of [Date.parse(letter.failed_at), state?.progress.failed_at_ms ?? 0])
     expect(Math.abs(ms - systemClock.nowMs())).toBeLessThan(HOUR_MS / 2);
+  await receiver.close();
+});
+
+test('a gateway that was frozen for longer than its lease sends nothing more with it', async () => {
+  const given: { freeze?: () => void } = {};
+  const receiver = await startWebhookReceiver(() => void given.freeze?.());
+  const webhook = makeWebhook({ url: `http://127.0.0.1:${receiver.port}/` });
+  const { repository, sender, time, claims } = await start(webhook);
+  await repository.events.append([noticed('a'), noticed('b'), noticed('c')]);
+  // In the middle of the first request, and once.
+  given.freeze = () => {
+    time.laterMs += 6_000;
+    delete given.freeze;
+  };
+  sender.start();
+  await until(() => receiver.taken.length === 3);
+  expect(receiver.taken.map(({ event }) => event.subject.name)).toEqual(['a', 'b', 'c']);
+  expect(claims).toEqual([0, 1]);
   await receiver.close();
 });
 

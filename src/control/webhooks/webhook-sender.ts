@@ -14,6 +14,7 @@ import type { WebhookSettings } from '../../settings/settings-types.ts';
 import { DeliveryLeaseLost, type DueWebhook } from '../../storage/delivery-store.ts';
 import type { Repository } from '../../storage/repository.ts';
 import { StorageUnavailable } from '../../storage/storage-errors.ts';
+import { LeaseHold } from './lease-hold.ts';
 import { WebhookHttp, type SendOutcome, type SendResult } from './webhook-http.ts';
 import { signedPost, unreadableOf, WebhookLane, type LaneDeps } from './webhook-lane.ts';
 
@@ -181,23 +182,29 @@ export class WebhookSender {
   /** @returns false when it was interrupted. Never rejects. */
   async #runLane(due: DueWebhook): Promise<boolean> {
     const { repository, holder, log } = this.#deps;
-    const leaseLost = new AbortController();
+    const hold = new LeaseHold(this.#deps.clock, LEASE_MS);
     let isChanged = false;
     let renewal: NodeJS.Timeout | undefined;
     try {
+      const asked = hold.ask();
       const delivery = await repository.deliveries.claim(due.id, holder, LEASE_MS);
       if (delivery === undefined) return true;
+      hold.granted(asked);
       renewal = setInterval(() => {
+        const askedAgain = hold.ask();
         repository.deliveries.renew(due.id, holder, LEASE_MS).then(
-          (updatedAt) => (isChanged ||= updatedAt !== delivery.webhook.updated_at),
-          (error: unknown) => error instanceof DeliveryLeaseLost && leaseLost.abort(),
+          (updatedAt) => {
+            hold.granted(askedAgain);
+            isChanged ||= updatedAt !== delivery.webhook.updated_at;
+          },
+          (error: unknown) => error instanceof DeliveryLeaseLost && hold.lost(),
         );
       }, RENEW_MS);
-      const signal = AbortSignal.any([leaseLost.signal, this.#abort.signal]);
+      const signal = AbortSignal.any([hold.signal, this.#abort.signal]);
       const from = keyOf(due) === keyOf(dueOf(due, delivery.webhook)) ? this.#fromOf(due) : due.cursor;
       // When the webhook is changed or switched off, its lane ends before the next request; another lane reads it
       // again.
-      const isStopping = (): boolean => this.#isStopping || isChanged;
+      const isStopping = (): boolean => this.#isStopping || isChanged || hold.isOver;
       const lane = new WebhookLane(this.#laneDeps(), delivery, from, signal, isStopping);
       await lane.run(delivery.hasWanted);
       return true;
@@ -208,6 +215,7 @@ export class WebhookSender {
       return false;
     } finally {
       clearInterval(renewal);
+      hold.end();
     }
   }
 
