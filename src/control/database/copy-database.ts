@@ -12,8 +12,10 @@ import { copyDatabase, type CopyEnd, type CopyReport, type CopyTarget } from '..
 import { openPostgresSource, postgresTarget } from '../../storage/copy/postgres-end.ts';
 import { openSqliteSource, openSqliteTarget } from '../../storage/copy/sqlite-end.ts';
 import { parseDatabaseUrl, type DatabaseUrl } from '../../storage/database-url.ts';
+import type { SealedCount, SealedState } from '../../storage/secret-store.ts';
 import { StorageRefused } from '../../storage/storage-errors.ts';
 import { SECRET_KEY_SETTING } from '../../storage/secrets/secret-key.ts';
+import { unreadableFix, unreadableText } from './secret-watch.ts';
 
 const PROGRESS_INTERVAL_MS = 1_000;
 
@@ -127,20 +129,35 @@ export function progressTeller(
 }
 
 function linesOf(report: CopyReport, source: CopyEnd, target: CopyEnd): readonly string[] {
-  const { sent, stored, configVersion, secrets } = report;
+  const { sent, stored, configVersion, sealed } = report;
   const rows = [...stored.rows].filter(([table]) => table !== 'config_state');
   return [
     `Copied ${source.name} to ${target.name}, config version ${configVersion}.`,
     `Rows: ${rows.map(([table, count]) => `${table} ${count}`).join(', ')}.`,
     `SHA-256 of the source: ${sent.sha256}`,
     `SHA-256 of the target: ${stored.sha256}`,
-    ...keyLines(secrets, source, target),
+    ...keyLines(sealed, source, target),
   ];
 }
 
+/** Number of the encrypted values that the configuration needs: those of the history are not counted. */
+export function secretsAmong(sealed: readonly SealedCount[], states: readonly SealedState[]): number {
+  const needed = sealed.filter(({ place, state }) => place !== 'history' && states.includes(state));
+  return needed.reduce((sum, { count }) => sum + count, 0);
+}
+
+/** Values that do not stop a copy, since a gateway can do without them. */
+export function unreadableLines(sealed: readonly SealedCount[], keyName: string): readonly string[] {
+  const text = unreadableText(sealed);
+  if (text === undefined) return [];
+  return [`${text}: ${unreadableFix(keyName)}; or set what cannot be decrypted again.`];
+}
+
 /** Secrets are never copied elsewhere automatically: the operator copies the key. */
-function keyLines(secrets: number, source: CopyEnd, target: CopyEnd): readonly string[] {
-  if (secrets === 0 || target.secrets !== undefined) return [];
+function keyLines(sealed: readonly SealedCount[], source: CopyEnd, target: CopyEnd): readonly string[] {
+  if (target.secrets !== undefined) return unreadableLines(sealed, target.secrets.keyName);
+  const secrets = secretsAmong(sealed, ['current', 'other', 'unreadable']);
+  if (secrets === 0) return [];
   const key = source.secrets?.keyName ?? SECRET_KEY_SETTING;
   return [
     `Encrypted secrets: ${secrets}. They stay encrypted with the key of ${key}: set ${SECRET_KEY_SETTING} to it for every gateway on the new database.`,

@@ -2,7 +2,8 @@
 import type { Clock } from '../../lib/clock.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { restoreBackup } from '../../storage/copy/restore.ts';
-import { locateTarget, progressTeller } from './copy-database.ts';
+import { SECRET_KEY_SETTING } from '../../storage/secrets/secret-key.ts';
+import { locateTarget, progressTeller, secretsAmong, unreadableLines } from './copy-database.ts';
 
 export interface RestoreOptions {
   readonly file: string;
@@ -27,19 +28,23 @@ export async function restoreDatabase({
 }: RestoreOptions): Promise<readonly string[]> {
   const openTarget = locateTarget(to, settings, clock);
   let name = '';
-  const { header, stored, secrets } = await restoreBackup(
+  let keyName = SECRET_KEY_SETTING;
+  const { header, stored, sealed } = await restoreBackup(
     file,
     () => {
       const target = openTarget();
       ({ name } = target);
+      keyName = target.secrets?.keyName ?? keyName;
       return target;
     },
     progressTeller(clock, tell),
   );
+  const secrets = secretsAmong(sealed, ['current', 'other']);
   const rows = [...stored.rows].filter(([table]) => table !== 'config_state');
   return [
     `Restored ${file} of ${header.created_at} to ${name}, config version ${header.config_version}.`,
     `Rows: ${rows.map(([table, count]) => `${table} ${count}`).join(', ')}.`,
     ...(secrets === 0 ? [] : [`Encrypted secrets: ${secrets}, which the key of this database decrypts.`]),
+    ...unreadableLines(sealed, keyName),
   ];
 }

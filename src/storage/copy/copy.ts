@@ -8,7 +8,9 @@ import { sql, type Kysely } from 'kysely';
 import type { SecretPlaces } from '../../model/policy.ts';
 import { StorageRefused, StorageUnavailable } from '../storage-errors.ts';
 import type { SecretBox } from '../secrets/secret-box.ts';
-import { SECRET_KEY_SETTING } from '../secrets/secret-key.ts';
+import { keylessSecretBox, SECRET_KEY_SETTING } from '../secrets/secret-key.ts';
+import { countSealed } from '../secrets/stored-secrets.ts';
+import type { SealedCount } from '../secret-store.ts';
 import { inspectSealedValues } from '../sql/policy-secrets.ts';
 import type { Tables } from '../sql/kysely-tables.ts';
 import {
@@ -16,7 +18,7 @@ import {
   countOf,
   Digester,
   pagesOf,
-  REPLACED_TABLE,
+  REPLACED_TABLES,
   STATE_TABLE,
   type CopiedTable,
   type Digest,
@@ -59,8 +61,8 @@ export interface CopyReport {
   /** Checksum of the rows that were read back from the target: the same. */
   readonly stored: Digest;
   readonly configVersion: number;
-  /** Encrypted secrets in policies; they are copied unchanged, under the same key. */
-  readonly secrets: number;
+  /** Encrypted values, which are copied unchanged, and whether the key of the target (or the source) opens them. */
+  readonly sealed: readonly SealedCount[];
 }
 
 /**
@@ -81,14 +83,14 @@ export async function copyDatabase(
   let report: CopyReport | undefined;
   try {
     await source.db.transaction().execute(async (from) => {
-      const secrets = await at(source, () => countSecrets(from, source, target));
+      const sealed = await at(source, () => checkSecrets(from, source, target));
       report = await target.db.transaction().execute(async (to) => {
         await at(target, () => assertEmpty(target, to));
-        await at(target, () => clearOwnEvents(target, to));
+        await at(target, () => clearOwnRecords(target, to));
         const sent = await sendTables({ ...source, db: from }, { ...target, db: to }, onProgress);
         const stored = await at(target, () => digestOf(to));
         assertSame(sent, stored, target);
-        return { sent, stored, secrets, configVersion: await configVersionOf(to) };
+        return { sent, stored, sealed, configVersion: await configVersionOf(to) };
       });
     });
   } catch (error) {
@@ -120,7 +122,7 @@ export async function assertEmpty(
   action: 'copy' | 'restore' = 'copy',
 ): Promise<void> {
   for (const table of COPIED_TABLES) {
-    if (table.name === REPLACED_TABLE || !(await hasTable(db, table.name))) continue;
+    if (REPLACED_TABLES.includes(table.name) || !(await hasTable(db, table.name))) continue;
     const used = table.name === STATE_TABLE ? await configVersionOf(db) : await countOf(db, table);
     if (used === 0) continue;
     const what =
@@ -135,8 +137,8 @@ export async function assertEmpty(
  * Removes what a gateway that ran on the empty target has recorded about itself. Call it in the transaction of the
  * copy.
  */
-export async function clearOwnEvents({ hasTable }: CopyTarget, db: Kysely<Tables>): Promise<void> {
-  if (await hasTable(db, REPLACED_TABLE)) await db.deleteFrom(REPLACED_TABLE).execute();
+export async function clearOwnRecords({ hasTable }: CopyTarget, db: Kysely<Tables>): Promise<void> {
+  for (const table of REPLACED_TABLES) if (await hasTable(db, table)) await db.deleteFrom(table).execute();
 }
 
 async function configVersionOf(db: Kysely<Tables>): Promise<number> {
@@ -144,20 +146,20 @@ async function configVersionOf(db: Kysely<Tables>): Promise<number> {
   return row?.config_version ?? 0;
 }
 
-/**
- * @returns the number of secrets; throws unless the key of the target (or, if it has none, of the source) opens all of
- * them
- */
-async function countSecrets(db: Kysely<Tables>, source: CopyEnd, target: CopyEnd): Promise<number> {
+/** Throws unless the key of the target (or, if it has none, of the source) opens all secrets of policies. */
+async function checkSecrets(
+  db: Kysely<Tables>,
+  source: CopyEnd,
+  target: CopyEnd,
+): Promise<readonly SealedCount[]> {
   const box = target.secrets ?? source.secrets;
   const { total, otherKey, damaged } = await inspectSealedValues(db, source.secretPlaces, box);
-  if (total === 0) return 0;
-  if (box === undefined) {
+  if (total > 0 && box === undefined) {
     throw new StorageRefused(
       `Cannot copy from ${source.name}: it contains encrypted secrets, but there is no key for them; expected ${SECRET_KEY_SETTING} to be the key with which they were encrypted`,
     );
   }
-  if (otherKey) {
+  if (box !== undefined && otherKey) {
     throw new StorageRefused(
       `Cannot copy from ${source.name}: its secrets were not encrypted with the key of ${box.keyName}; expected the target to have the key with which they were encrypted`,
     );
@@ -167,7 +169,16 @@ async function countSecrets(db: Kysely<Tables>, source: CopyEnd, target: CopyEnd
       `Cannot copy from ${source.name}: the encrypted secret in the policy of ${damaged} is damaged; expected an undamaged database`,
     );
   }
-  return total;
+  return sealedIn(db, { secrets: box, secretPlaces: source.secretPlaces });
+}
+
+/** The encrypted values of the copied tables. The schema must be current. */
+export async function sealedIn(
+  db: Kysely<Tables>,
+  { secrets: box = keylessSecretBox(), secretPlaces: places }: Pick<CopyEnd, 'secrets' | 'secretPlaces'>,
+): Promise<readonly SealedCount[]> {
+  const counts = await countSealed(db, { box, places });
+  return counts.filter(({ place }) => place !== 'certificates');
 }
 
 async function sendTables(

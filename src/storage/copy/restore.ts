@@ -12,20 +12,22 @@ import {
   assertEmpty,
   assertSame,
   at,
-  clearOwnEvents,
+  clearOwnRecords,
   digestOf,
+  sealedIn,
   store,
   type CopyProgress,
   type CopyTarget,
 } from './copy.ts';
 import { COPIED_TABLES, Digester, type Digest } from './tables.ts';
+import type { SealedCount } from '../secret-store.ts';
 import { counted } from '../../lib/text/counted.ts';
 
 export interface RestoreReport {
   readonly header: BackupHeader;
   readonly stored: Digest;
-  /** Encrypted secrets in policies, which the key of the target opens. */
-  readonly secrets: number;
+  /** Encrypted values, and whether the key of the target opens them; it opens those of policies. */
+  readonly sealed: readonly SealedCount[];
 }
 
 /**
@@ -48,16 +50,19 @@ export async function restoreBackup(
     const report = await target.db.transaction().execute(async (to) => {
       const inside = { ...target, db: to };
       await at(target, () => assertEmpty(target, to, 'restore'));
-      await at(target, () => clearOwnEvents(target, to));
+      await at(target, () => clearOwnRecords(target, to));
       const sent = await sendPages(readBackup(path), inside, end.rows, onProgress);
       const tables = COPIED_TABLES.filter(({ name }) => Object.hasOwn(end.rows, name));
       const stored = await at(target, () => digestOf(to, tables));
       assertSame(sent, stored, target);
-      return { header, stored, secrets: await at(target, () => assertSecretsOpen(inside)) };
+      await at(target, () => assertSecretsOpen(inside));
+      return { header, stored };
     });
     // For an older schema: continues like the first start with this program.
     await at(target, () => target.migrate());
-    return report;
+    // Everything is stored: a failure from here on must not look like one of the restore.
+    const sealed = await sealedIn(target.db, target).catch(() => []);
+    return { ...report, sealed };
   } finally {
     await target.db.destroy();
   }
@@ -86,9 +91,9 @@ async function sendPages(
   return digester.finish();
 }
 
-async function assertSecretsOpen({ db, name, secrets, secretPlaces }: CopyTarget): Promise<number> {
+async function assertSecretsOpen({ db, name, secrets, secretPlaces }: CopyTarget): Promise<void> {
   const { total, otherKey, damaged } = await inspectSealedValues(db, secretPlaces, secrets);
-  if (total === 0) return 0;
+  if (total === 0) return;
   const refuse = (why: string): StorageRefused => new StorageRefused(`Cannot restore to ${name}: ${why}`);
   if (secrets === undefined) {
     throw refuse(
@@ -101,5 +106,4 @@ async function assertSecretsOpen({ db, name, secrets, secretPlaces }: CopyTarget
     );
   }
   if (damaged !== undefined) throw refuse(`the encrypted secret in the policy of ${damaged} is damaged`);
-  return total;
 }

@@ -55,8 +55,8 @@ export const COPIED_TABLES: readonly CopiedTable[] = Object.entries(TABLES).flat
     typeof key === 'string' ? [] : [{ name: name as keyof Tables, key }],
 );
 
-/** A gateway fills this table even in an otherwise empty database; a copy replaces its content. */
-export const REPLACED_TABLE = 'event';
+/** A gateway fills these tables even in an otherwise empty database; a copy replaces their content. */
+export const REPLACED_TABLES: readonly (keyof Tables)[] = ['event', 'key_sweep'];
 
 /** The table that has one row after the first migration. */
 export const STATE_TABLE = 'config_state';

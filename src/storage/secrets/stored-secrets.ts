@@ -62,7 +62,15 @@ export async function heldSecrets(
   return 'none';
 }
 
-async function countAll({ secrets, inRead }: StoredSecretsDeps): Promise<readonly SealedCount[]> {
+/** Like `SecretStore.count`, in one transaction. The schema must be current. */
+export function countSealed(db: Kysely<Tables>, secrets: Sealing): Promise<readonly SealedCount[]> {
+  return countAll({ secrets, inRead: (work) => work(db) });
+}
+
+async function countAll({
+  secrets,
+  inRead,
+}: Pick<StoredSecretsDeps, 'secrets' | 'inRead'>): Promise<readonly SealedCount[]> {
   const counts = new Map<string, SealedCount>();
   for (const column of SEALED_COLUMNS) {
     for await (const rows of pagesOf(inRead, column)) {

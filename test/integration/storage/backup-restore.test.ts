@@ -208,6 +208,56 @@ test('a target that is not empty, or has another key or none, is refused and lef
   expect(await restore(BACKUP, url)).toMatchObject({ code: 0 });
 });
 
+test('a gateway that runs on the empty target does not hinder a restore, and serves what was restored', async () => {
+  const url = await server.createDatabase();
+  const running = await startGateway({
+    env: { ...env, GATEWAY_DATABASE_URL: url, GATEWAY_AUTO_MIGRATE: 'true' },
+  });
+  try {
+    const swept = async (): Promise<number> => (await server.query(url, 'select * from key_sweep')).length;
+    await expect.poll(swept, { timeout: 15_000 }).toBeGreaterThan(0);
+    const restored = await restore(BACKUP, url);
+    expect([restored.code, restored.output]).toEqual([0, expect.stringContaining('Restored')]);
+    // It hears of the restore with its next heartbeat.
+    const unsigned = async (): Promise<number> => (await fetch(`${running.proxy}/signed/v1/`)).status;
+    await expect.poll(unsigned, { timeout: 10_000 }).toBe(401);
+    await expectSame(running);
+  } finally {
+    await running.stop();
+  }
+}, 60_000);
+
+test('secrets of webhooks that another key has encrypted are restored and copied, and said to be unreadable', async () => {
+  const from = newFile();
+  const [KEY_OF_WEBHOOKS, OTHER] = ['a'.repeat(64), 'b'.repeat(64)];
+  const keyOf = (key: string) => ({ ...env, GATEWAY_SECRET_KEY: key });
+  const source = await startGateway({
+    env: { ...keyOf(KEY_OF_WEBHOOKS), GATEWAY_DATABASE_URL: `sqlite://${from}` },
+  });
+  const file = join(folder, 'webhooks.backup');
+  try {
+    await source.must('POST', '/webhooks', { name: 'w', url: 'http://127.0.0.1:9/secret-path' });
+    expect(await backup(source, file)).toMatchObject({ code: 0 });
+  } finally {
+    await source.stop();
+  }
+  const unreadable =
+    'stored values cannot be decrypted (webhooks): add the key with which they were encrypted to GATEWAY_SECRET_KEY';
+  const copyTo = (to: string, more: Readonly<Record<string, string>>) =>
+    runToEnd(more, ['copy', '--from', `sqlite://${from}`, '--to', to], { cwd: folder });
+  for (const make of [
+    (key: string) => restore(file, `sqlite://${newFile()}`, keyOf(key)),
+    (key: string) => copyTo(`sqlite://${newFile()}`, keyOf(key)),
+  ]) {
+    const [right, wrong] = [await make(KEY_OF_WEBHOOKS), await make(OTHER)];
+    expect([right.code, right.output]).toEqual([0, expect.not.stringContaining('cannot be decrypted')]);
+    expect([wrong.code, wrong.output]).toEqual([0, expect.stringContaining(unreadable)]);
+  }
+  const { GATEWAY_SECRET_KEY: _key, ...keyless } = env;
+  const without = await copyTo(await server.createDatabase(), keyless);
+  expect([without.code, without.output]).toEqual([0, expect.stringContaining('Encrypted secrets: 2.')]);
+}, 60_000);
+
 test('a full disk ends a backup with an error and without a file', async () => {
   const at = join(folder, 'disk');
   mkdirSync(at);

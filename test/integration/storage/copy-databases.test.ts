@@ -172,7 +172,7 @@ test(
     // What a gateway on an empty database records of itself is replaced.
     await server.query(
       url,
-      "update config_state set config_version = 0; insert into event (id, type, at, subject_kind, subject_id, subject_name, data) values ('x', 'node.joined', 'x', 'node', 'x', 'x', '{}')",
+      "update config_state set config_version = 0; insert into event (id, type, at, subject_kind, subject_id, subject_name, data) values ('x', 'node.joined', 'x', 'node', 'x', 'x', '{}'); insert into key_sweep (name, until) values ('expiry', 'x')",
     );
     const replaced = await copy(sqlite('headgate.db'), url);
     expect([replaced.code, replaced.output]).toEqual([0, expect.not.stringContaining('Cannot')]);
