@@ -3,6 +3,10 @@
  * seconds, nothing is half done, and the next call works when the server does. And several repositories on one
  * database, as several gateways have them.
  */
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SECRET_PLACES } from '../../src/policy/secret-places.ts';
@@ -408,3 +412,45 @@ test('texts with NUL are found as little as others that are not there', () =>
     await seed(repository);
     expect(await repository.read((reader) => reader.findApp('a\0b'))).toBeUndefined();
   }));
+
+test('a standby is read, refuses writes in words, and is left for the primary when the address leads there', async () => {
+  const [primary, other] = [await startPostgres('fsync=off'), await startPostgres('fsync=off')];
+  let target = primary.port;
+  const sockets = new Set<Socket>();
+  const relay = createServer((socket) => {
+    sockets.add(socket.on('error', () => undefined));
+    socket.pipe(connect(target, '127.0.0.1').on('error', () => socket.destroy())).pipe(socket);
+  }).listen(0, '127.0.0.1');
+  await once(relay, 'listening');
+  try {
+    const url = await primary.createDatabase();
+    const repository = await open(
+      url.replace(`:${primary.port}/`, `:${(relay.address() as AddressInfo).port}/`),
+    );
+    const { app } = await seed(repository);
+    await primary.crash();
+    const copy = await primary.copyData();
+    writeFileSync(join(copy, 'standby.signal'), '');
+    await primary.start();
+    await other.crash();
+    await other.start(copy);
+    target = other.port;
+    for (const socket of sockets) socket.destroy();
+    await until(async () => (await repository.position().catch(() => undefined))?.configVersion === 1);
+    const error = await unavailable(rename(repository, app, 'there'));
+    expect([error.reason, error.message]).toEqual([
+      'it is a standby, or lacks a feature that is needed',
+      expect.stringContaining('during recovery'),
+    ]);
+    // Open connections stay where they are.
+    target = primary.port;
+    await rename(repository, app, 'here');
+    const [row] = await primary.query(url, 'select name from app');
+    expect(row).toEqual({ name: 'here' });
+    await repository.close();
+  } finally {
+    for (const socket of sockets) socket.destroy();
+    relay.close();
+    await Promise.all([primary.stop(), other.stop()]);
+  }
+}, 60_000);

@@ -106,7 +106,7 @@ async function postgresChecks(
       return [ok('database', 'PostgreSQL answers; the next start makes or updates its tables')];
     const fix = isBehind
       ? `${MIGRATE}, or set GATEWAY_AUTO_MIGRATE=true`
-      : 'check host, user, password and pg_hba.conf of the server, and GATEWAY_DATABASE_URL';
+      : 'check host, user, password and pg_hba.conf of the server, whether it is the primary, and GATEWAY_DATABASE_URL';
     return [error('database', detail, fix)];
   }
 }

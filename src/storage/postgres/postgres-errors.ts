@@ -7,7 +7,11 @@ import { StorageUnavailable, UniqueViolation, unusableDatabase } from '../storag
 import { UNIQUE_CONSTRAINTS } from '../sql/kysely-tables.ts';
 
 const UNIQUE_VIOLATION = '23505';
-const READ_ONLY = '25006';
+/**
+ * Of a statement that writes on a standby or in a read-only transaction; and of the beginning of a transaction that
+ * says that it writes, on a standby.
+ */
+const READ_ONLY: ReadonlySet<string> = new Set(['25006', '0A000']);
 /** Serialization failure and deadlock: the database has rolled back. */
 const TRY_AGAIN: ReadonlySet<string> = new Set(['40001', '40P01']);
 
@@ -20,7 +24,8 @@ const UNAVAILABLE: ReadonlyMap<string, string> = new Map([
   ['57', 'it was stopped, or took too long'],
   ['58', 'its system failed'],
   ['XX', 'it is damaged'],
-  [READ_ONLY, 'it is read-only'],
+  ['25006', 'it is read-only'],
+  ['0A000', 'it is a standby, or lacks a feature that is needed'],
   ['25P03', 'the transaction was idle for too long'],
   ['25P04', 'the transaction took too long'],
   ['40', 'transactions conflicted with each other too often'],
@@ -57,7 +62,7 @@ export function isRefusal(error: unknown): boolean {
 
 /** True if the connection must be closed: it is lost, or the server has become a standby. */
 export function endsConnection(error: unknown): boolean {
-  return !isServerError(error) || error.severity !== 'ERROR' || error.code === READ_ONLY;
+  return !isServerError(error) || error.severity !== 'ERROR' || READ_ONLY.has(error.code);
 }
 
 /** The SQLSTATE of the error or of its cause; undefined if the error did not come from the server. */
