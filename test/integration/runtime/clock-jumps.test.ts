@@ -127,6 +127,27 @@ it('management writes are served and obeyed, and no worker is taken for stuck', 
   expect(lost).toEqual([]);
 });
 
+it('lines of the access log soon have the time of the clock as it is now', TIMEOUT, async () => {
+  await createService(gateway, 'lines', origin.port);
+  for (const hours of [5, -5, 0]) {
+    await shift(hours);
+    const isOfNow = async (): Promise<boolean> => {
+      const before = gateway.logs().length;
+      await status('/lines/v1/x');
+      const line = await until(() =>
+        gateway
+          .logs()
+          .slice(before)
+          .find(({ msg, app }) => msg === 'access' && app === 'lines'),
+      );
+      const offMs = Date.parse(String(line?.['time'])) - (Date.now() + hours * HOUR_MS);
+      return Math.abs(offMs) < 5_000;
+    };
+    // A worker looks at the clock once a second.
+    expect(await until(isOfNow, 5_000)).toBe(true);
+  }
+});
+
 async function startOriginAt(port: number): Promise<{ close(): Promise<void> }> {
   const server = createServer((_request, response) => response.end('ok'));
   await new Promise<void>((done) => server.listen(port, '127.0.0.1', done));
