@@ -12,7 +12,7 @@ import type { ProxyOptions } from '../../../src/proxy/options.ts';
 import { HEAD_RETAINED_MS } from '../../../src/proxy/downstream/head-pool.ts';
 import { Random } from '../../fuzz/random.ts';
 import { startRawOrigin } from '../../support/backends/origin.ts';
-import { oneRoute, startProxy, type RouteSetup, type TestProxy } from '../../support/proxy.ts';
+import { oneRoute, revisionOf, startProxy, type RouteSetup, type TestProxy } from '../../support/proxy.ts';
 import { connectRaw, type RawClient } from '../../support/clients/raw-client.ts';
 import { steadily } from '../../support/measure/steady.ts';
 
@@ -293,6 +293,87 @@ describe('what changes while fields are repeated shows in the next request', () 
     proxy.apply({ ...oneRoute({ backendPort: origin.port, ...after }), configVersion: 2 });
     for (let count = 0; count < 3; count++) expect(await valueOf(targetAfter)).toBe(values[1]);
     client.end();
+  });
+});
+
+describe('requests of one connection that go to changing backends', () => {
+  /** Two revisions, one that gets the host of the client, and two targets of another revision. */
+  const BACKENDS = ['one.test', 'two.test', 'kept.test', 'first.test', 'second.test'] as const;
+  const SHARE = { ...KEYED, auth: undefined };
+
+  it(`name the host of their backend or of their client, and are otherwise alike (seed ${SEED})`, async () => {
+    const random = new Random(SEED);
+    const seen: { readonly backend: number; readonly request: string }[] = [];
+    const origins = await Promise.all(
+      BACKENDS.map((_, backend) =>
+        startRawOrigin((socket, received) => {
+          if (!received.endsWith('\r\n\r\n')) return;
+          seen.push({ backend, request: received.split('\r\n\r\n').at(-2) ?? '' });
+          socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n');
+        }),
+      ),
+    );
+    for (const origin of origins) closers.push(() => origin.close());
+    const targets = BACKENDS.map((host, index) => ({ host, port: origins[index]?.port ?? 0, weight: 100 }));
+    const revisions = [targets.slice(0, 1), targets.slice(1, 2), targets.slice(2, 3), targets.slice(3)].map(
+      (own, index) => ({
+        revision: revisionOf('ver-1', own[0]?.port ?? 0, {
+          id: `rev-${index}`,
+          revision: `r${index}`,
+          backend_host: own[0]?.host ?? '',
+          preserve_host: index === 2,
+          targets: own.length > 1 ? own : null,
+          // Another policy for the same fields.
+          default_policy: index === 1 ? SHARE : null,
+        }),
+        endpoints: [],
+      }),
+    );
+    const change = oneRoute({ backendPort: 0 });
+    const apps = change.apps.map(({ app, versions }) => ({
+      app,
+      versions: versions.map(({ version }) => ({ version, revisions })),
+    }));
+    let repeated = 0;
+    const proxy = await startProxy(
+      { ...change, apps },
+      {
+        resolve: async () => [{ address: '127.0.0.1', family: 4 }],
+        observer: {
+          exchangeEnded: ({ connection }) => {
+            if (connection.head.isRepeated) repeated += 1;
+          },
+        },
+      },
+    );
+    closers.push(() => proxy.close());
+    const hostsSeen = new Set<string>();
+    const restOf = new Map<string, string>();
+    let client = await connectRaw(proxy.port);
+    for (let count = 0; count < REQUESTS; count++) {
+      const host = random.pick(['a.example', 'b.example:81']);
+      const section = random.pick(['', 'Accept: */*\r\n', `traceparent: ${TRACE}\r\n`]);
+      const request = `GET /a/v1/x HTTP/1.1\r\nHost: ${host}\r\n${section}\r\n`;
+      for (let times = 1 + random.below(6); times > 0; times--) {
+        await ask(client, request);
+        const { backend, request: head } = seen.at(-1) ?? { backend: -1, request: '' };
+        const own = `${BACKENDS[backend]}:${origins[backend]?.port}`;
+        const expected = BACKENDS[backend] === 'kept.test' ? host : own;
+        expect(/^Host: (.*)$/m.exec(head)?.[1]?.trim(), request).toBe(expected);
+        hostsSeen.add(expected);
+        const rest = comparable(`${head}\r\n`.replace(/^Host: .*$/m, 'Host'));
+        expect(rest, request).toBe(restOf.get(request) ?? rest);
+        restOf.set(request, rest ?? '');
+      }
+      if (random.oneIn(10)) {
+        client.end();
+        client = await connectRaw(proxy.port);
+      }
+    }
+    client.end();
+    expect(hostsSeen.size).toBe(BACKENDS.length + 1);
+    expect(repeated).toBeGreaterThan(REQUESTS);
+    expect(proxy.defects).toEqual([]);
   });
 });
 
