@@ -275,12 +275,16 @@ export class Exchange implements AnswerableExchange {
     writable(this).route = route;
   }
 
-  /** The backend has responded. @param upstreamMs -1 if not timed */
-  receivedHead(status: number, upstreamMs: number): void {
+  /**
+   * The backend has responded.
+   * @param upstreamMs -1 if not timed
+   * @param atMs on the monotonic clock; -1 if not timed
+   */
+  receivedHead(status: number, upstreamMs: number, atMs: number): void {
     const self = writable(this);
     self.status = status;
     self.upstreamMs = upstreamMs;
-    this.timeline?.attemptEnded(status, '');
+    this.timeline?.attemptEnded(status, '', atMs);
     this.trace?.attemptAnswered(status);
   }
 

@@ -63,11 +63,16 @@ export class ExchangeTimeline {
     if (attempt !== undefined && attempt.sentMs < 0) attempt.sentMs = this.#nowMs();
   }
 
-  /** Only the first end of an attempt counts. @param status 0 without a response. @param failure '' for none */
-  attemptEnded(status: number, failure: string): void {
+  /**
+   * Only the first end of an attempt counts.
+   * @param status 0 without a response
+   * @param failure '' for none
+   * @param atMs when it ended; -1: now
+   */
+  attemptEnded(status: number, failure: string, atMs = -1): void {
     const attempt = this.attempts.at(-1);
     if (attempt === undefined || attempt.endedMs >= 0) return;
-    attempt.endedMs = this.#nowMs();
+    attempt.endedMs = atMs < 0 ? this.#nowMs() : atMs;
     attempt.status = status;
     attempt.failure = failure;
   }

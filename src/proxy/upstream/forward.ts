@@ -228,7 +228,7 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
   onSwitch(head: BackendHead, connection: SwitchedConnection): void {
     const exchange = this.#exchange;
     if (this.#upstream === undefined || head.upgrade === undefined) return;
-    exchange.receivedHead(head.status, this.#upstreamMs());
+    exchange.receivedHead(head.status, this.#upstreamMs(), this.#headAtMs);
     exchange.startResponse();
     this.#phase = 'tunnel';
     this.#owner.onAnswered(head.status);
@@ -244,7 +244,7 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
     if (upstream === undefined) return;
     if (head.status >= RETRIED_STATUS_MIN && this.#owner.retriesStatus(head.status, this.#hasInterim)) return;
     this.#owner.onAnswered(head.status);
-    exchange.receivedHead(head.status, this.#upstreamMs());
+    exchange.receivedHead(head.status, this.#upstreamMs(), this.#headAtMs);
     this.#phase = 'responding';
     this.extendIdle();
     this.#owner.report.answered(head.status, exchange.context.deadlines.nowMs);

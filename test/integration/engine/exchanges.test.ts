@@ -34,6 +34,34 @@ describe('exchanges', () => {
     expect(origin.seen[0]?.headers.host).toBe(`127.0.0.1:${origin.port}`);
   });
 
+  it.each([
+    ['one read', 0],
+    ['two reads', 20],
+  ])('times no attempt beyond the end of its exchange: a response in %s', async (_name, pauseMs) => {
+    const origin = await startRawOrigin((socket) => {
+      const [head, body] = ['HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n', 'hello'];
+      if (pauseMs === 0) return void socket.write(head + body);
+      socket.write(head);
+      setTimeout(() => socket.write(body), pauseMs);
+    });
+    closers.push(() => origin.close());
+    const bodyMs: number[] = [];
+    const proxy = await proxied(origin.port, {
+      observer: {
+        timesStages: () => true,
+        exchangeEnded: ({ timeline, startedMs, durationMs }) =>
+          void bodyMs.push(startedMs + durationMs - (timeline?.attempts[0]?.endedMs ?? NaN)),
+      },
+    });
+    for (let count = 0; count < 5; count++) expect((await sendRaw(proxy.port, GET)).body).toBe('hello');
+    expect(bodyMs).toHaveLength(5);
+    for (const each of bodyMs) {
+      // Times are sums of fractions.
+      expect(each).toBeGreaterThan(-1e-6);
+      expect(each >= pauseMs - 2).toBe(true);
+    }
+  });
+
   it('serves many requests on one connection, also pipelined, in order', async () => {
     const origin = await echo();
     const proxy = await proxied(origin.port);
