@@ -33,6 +33,7 @@ import { readingThroughOutages } from './crud/reading.ts';
 import { addBodyReader, addErrorPages, createFastify } from './fastify-server.ts';
 import { addressOf, serve, type Actors, type AdminAccess } from './serve-operation.ts';
 import type { OidcSettings } from './sessions/oidc/oidc-client.ts';
+import { cameOverTls, markCookies } from './sessions/forwarded-tls.ts';
 import { addOidcRoutes } from './sessions/oidc/oidc-routes.ts';
 import type { SessionSettings } from './sessions/sessions.ts';
 import { createWritePath, type WriteDependencies, type WritePath } from './write/write.ts';
@@ -51,7 +52,10 @@ export interface ManagementDependencies extends WriteDependencies {
   readonly sessions: SessionSettings;
   /** The OpenID provider with which browsers may sign in. */
   readonly oidc?: OidcSettings | undefined;
-  /** Proxies whose X-Forwarded-For is believed, for the audit log and for slowing down guesses. */
+  /**
+   * Proxies whose X-Forwarded-For is believed, for the audit log and for slowing down guesses, and whose
+   * X-Forwarded-Proto is believed, for cookies.
+   */
   readonly isTrustedProxy: (address: string) => boolean;
   /** PEM texts of the chain and its key; absent: plain HTTP. */
   readonly tls?: CertificateTexts | undefined;
@@ -95,19 +99,19 @@ const IN_MEMORY = { ping: async () => undefined, pingWrite: async () => undefine
 export async function createManagementServer(
   dependencies: ManagementDependencies,
 ): Promise<ManagementListening> {
-  const { repository, clock, logger } = dependencies;
+  const { repository, clock, logger, isTrustedProxy, tls } = dependencies;
   const isFallback = dependencies.status.fallback() !== undefined;
   const checked = dependencies.status.configFile() === undefined ? repository : IN_MEMORY;
   const database = new DatabaseCheck(checked, clock, logger, isFallback);
   const write = watchedWrites(createWritePath(dependencies), database);
-  const access = createAccess({ ...dependencies, isSecure: dependencies.tls !== undefined, write });
+  const access = createAccess({ ...dependencies, isSecure: tls !== undefined, write });
   const context: ManagementContext = { ...contextOf(dependencies, write, database), signIn: access.signIn };
   const operations = allOperations(context);
   const documented = openApiOperation(operations, dependencies.version);
   const all = [...operations, documented.operation];
 
   const actors: Actors = new WeakMap();
-  const server = createFastify(logger, actors, dependencies.tls);
+  const server = createFastify(logger, actors, tls);
   const listening = managementListening(server, dependencies.closeGraceMs ?? CLOSE_GRACE_MS, [
     dependencies.live,
     context.eventFeed,
@@ -115,20 +119,27 @@ export async function createManagementServer(
   ]);
   addBodyReader(server);
   addErrorPages(server, all, dependencies.console);
+  if (tls === undefined) markCookies(server, isTrustedProxy);
   server.addHook('onClose', async () => {
     database.stop();
     access.close();
   });
   const adminAccess: AdminAccess = {
     ...access,
-    addressOf: (request) => addressOf(request, dependencies.isTrustedProxy),
+    addressOf: (request) => addressOf(request, isTrustedProxy),
     actors,
     configFile: () => dependencies.status.configFile(),
   };
   for (const operation of all) serve(server, operation, adminAccess);
   const { oidc } = dependencies;
   if (oidc !== undefined) {
-    addOidcRoutes(server, { settings: oidc, clock, ...access.signIn, addressOf: adminAccess.addressOf });
+    addOidcRoutes(server, {
+      ...access.signIn,
+      settings: oidc,
+      clock,
+      addressOf: adminAccess.addressOf,
+      isSecure: (request) => tls !== undefined || cameOverTls(request, isTrustedProxy),
+    });
   }
   if (dependencies.swaggerEnabled) {
     // Loaded only when enabled: it makes a start noticeably longer.

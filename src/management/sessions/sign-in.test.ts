@@ -311,3 +311,33 @@ test('ways to sign in tell of the session of the cookie, until it ends', async (
   expect((await call('DELETE', '/session')).status).toBe(204);
   expect(await isSignedIn(`headgate_session=${value}`)).toBe(false);
 });
+
+test('cookies are for TLS alone when a trusted proxy in front has spoken TLS with the browser', async () => {
+  await using behind = await startManagement({ isTrustedProxy: (address) => address.startsWith('127.') });
+  const cookieOf = async (at: Fixture, headers: Record<string, string>): Promise<string | null> => {
+    const reply = await at.post('/session', { token: ADMIN_TOKEN }, { token: null, headers });
+    expect(reply.status).toBe(201);
+    return reply.headers.get('set-cookie');
+  };
+  const https = { 'x-forwarded-proto': 'https' };
+  const made = (await cookieOf(behind, https)) ?? '';
+  expect(made).toMatch(/^headgate_session=[A-Za-z0-9_-]{43}; HttpOnly; SameSite=Strict; Path=\/; Secure$/);
+  expect(await cookieOf(behind, { ...https, 'x-forwarded-for': '192.0.2.1' })).toMatch(/; Secure$/);
+  // Without TLS, a browser would not take such a cookie.
+  expect(await cookieOf(behind, {})).toMatch(COOKIE);
+  expect(await cookieOf(behind, { 'x-forwarded-proto': 'http' })).toMatch(COOKIE);
+  // The client has written the first member itself.
+  const forged = { 'x-forwarded-proto': 'https, http', 'x-forwarded-for': '127.0.0.9, 192.0.2.1' };
+  expect(await cookieOf(behind, forged)).toMatch(COOKIE);
+  // The proxy is not trusted.
+  expect(await cookieOf(api, https)).toMatch(COOKIE);
+
+  const cookie = made.split(';', 1)[0] ?? '';
+  const session = await behind.get('/session', { token: null, headers: { cookie } });
+  const headers = { ...https, cookie, 'x-csrf-token': String(session.body.data.csrf_token) };
+  const out = await behind.delete('/session', { token: null, headers });
+  expect(out.status).toBe(204);
+  expect(out.headers.get('set-cookie')).toBe(
+    'headgate_session=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0; Secure',
+  );
+});

@@ -31,6 +31,8 @@ export interface OidcRoutesDependencies {
   /** Failed sign-ins that one address may have per minute; 0: unlimited. */
   readonly failuresPerMinute: number;
   readonly addressOf: (request: FastifyRequest) => string;
+  /** Whether the browser uses TLS, also with a proxy in front. */
+  readonly isSecure: (request: FastifyRequest) => boolean;
   /** Puts refused sign-ins into the log and the audit log. */
   readonly refused: { note(signIn: RefusedSignIn): void };
 }
@@ -155,12 +157,11 @@ async function enter(
 }
 
 function redirectUri(
-  { headers }: FastifyRequest,
-  { settings, cookie }: Pick<OidcRoutesDependencies, 'settings' | 'cookie'>,
+  request: FastifyRequest,
+  { settings, isSecure }: Pick<OidcRoutesDependencies, 'settings' | 'isSecure'>,
 ): string {
-  return (
-    settings.redirectUrl ?? `${cookie.isSecure ? 'https' : 'http'}://${headers.host ?? ''}${CALLBACK_PATH}`
-  );
+  const scheme = isSecure(request) ? 'https' : 'http';
+  return settings.redirectUrl ?? `${scheme}://${request.headers.host ?? ''}${CALLBACK_PATH}`;
 }
 
 /** A person is sent back to the form, which has a text for the code; a program gets the problem document. */

@@ -200,6 +200,21 @@ describe('signing in with a provider', () => {
   });
 });
 
+test('a browser that speaks TLS with a trusted proxy is led back over TLS, with cookies for TLS alone', async () => {
+  await using behind = await startManagement({ oidc: settingsOf(), isTrustedProxy: () => true });
+  const begin = (headers: Record<string, string>): Promise<Response> =>
+    fetch(behind.url + START, { redirect: 'manual', headers });
+  for (const [headers, scheme] of [
+    [{ 'x-forwarded-proto': 'https' }, 'https:'],
+    [{}, 'http:'],
+  ] as const) {
+    const start = await begin(headers);
+    const back = new URL(start.headers.get('location') ?? '').searchParams.get('redirect_uri') ?? '';
+    expect(new URL(back).protocol).toBe(scheme);
+    expect(start.headers.get('set-cookie')?.endsWith('; Secure')).toBe(scheme === 'https:');
+  }
+});
+
 describe('a provider that', () => {
   const failing = async (listener: RequestListener): Promise<unknown> => {
     await using own = await startManagement({ oidc: settingsOf() });
