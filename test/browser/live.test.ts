@@ -1,8 +1,9 @@
 /** Live traffic, explanations and shadow mode in a browser, with real requests through the gateway. */
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import type { Page } from 'playwright-core';
 import { startCollector, type TestCollector } from '../support/backends/collector.ts';
 import { startOrigin, type Origin } from '../support/backends/origin.ts';
+import { startTcpRelay } from '../support/backends/tcp-relay.ts';
 import { axe, screenshot, startConsole, type TestConsole } from '../support/clients/console.ts';
 import { until } from '../support/measure/until.ts';
 import { bearer, createKey } from '../support/policies.ts';
@@ -283,4 +284,26 @@ it('samples served requests for a while, and makes debug tokens, which only admi
   expect(await gateway.must('GET', '/explain/sampling')).toBeNull();
   expect(refused).toEqual(['422 PUT /api/v1/explain/sampling']);
   expectNoProblems();
+});
+
+it('connects again when its connection has gone without a word', async () => {
+  const relay = await startTcpRelay(console.gateway.managementPort);
+  onTestFinished(() => relay.close());
+  const { page } = await console.open('/');
+  await page.goto(`http://127.0.0.1:${relay.port}/live`);
+  await watching(page);
+  await ask('/billing/v1/before');
+  await row(page, '/billing/v1/before').waitFor();
+  // Neither side is told, as when the address of a notebook changes.
+  relay.swallow();
+  await ask('/billing/v1/lost');
+  // The gateway has sent it by then.
+  await new Promise((done) => setTimeout(done, 2_000));
+  expect(await row(page, '/billing/v1/lost').count()).toBe(0);
+  relay.heal('silent');
+  const isShown = async (): Promise<boolean> => {
+    await ask('/billing/v1/after');
+    return (await row(page, '/billing/v1/after').count()) > 0;
+  };
+  expect(await until(isShown, 60_000, 500)).toBe(true);
 });

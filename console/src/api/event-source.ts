@@ -1,7 +1,8 @@
 /**
  * A stream of server-sent events (WHATWG HTML section 9.2). The browser reconnects itself after a lost connection,
  * but gives up after an answer that is not a stream. This then finds the reason and tries again where that can help:
- * after a restart, and when an ended session was renewed.
+ * after a restart, and when an ended session was renewed. A connection whose other end has gone without a word is
+ * never lost for the browser, so one that has brought nothing for a while is replaced.
  */
 import { ApiError, GatewayUnreachable } from './api-error.ts';
 import type { Problem } from './schema.ts';
@@ -19,6 +20,8 @@ export interface StreamListener {
 }
 
 const RETRY_MS = 3_000;
+/** Several times as long as the gateway is silent at most: it sends an event every five seconds. */
+const SILENCE_MS = 20_000;
 
 export interface OpenStream {
   readonly end: () => void;
@@ -29,12 +32,13 @@ export interface OpenStream {
 export function openStream(url: string, listener: StreamListener): OpenStream {
   let source: EventSource | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
+  let silence: ReturnType<typeof setTimeout> | undefined;
   let hasEnded = false;
   let hasGivenUp = false;
   const shared = shareConnections({
     onGiveUp: () => {
       hasGivenUp = true;
-      clearTimeout(timer);
+      stopWaiting();
       source?.close();
       listener.onState('given_up');
     },
@@ -47,18 +51,37 @@ export function openStream(url: string, listener: StreamListener): OpenStream {
     connect();
   };
 
+  const stopWaiting = (): void => {
+    clearTimeout(timer);
+    clearTimeout(silence);
+  };
+  const awaitNews = (): void => {
+    clearTimeout(silence);
+    silence = setTimeout(() => {
+      source?.close();
+      listener.onState('lost');
+      connect();
+    }, SILENCE_MS);
+  };
+
   const connect = (): void => {
     if (hasEnded || hasGivenUp) return;
     shared.announce();
     const opened = new EventSource(url);
     source = opened;
+    awaitNews();
     opened.addEventListener('open', () => listener.onState('open'));
     for (const [name, hear] of Object.entries(listener.on))
-      opened.addEventListener(name, ({ data }: MessageEvent<string>) => hear(data));
+      opened.addEventListener(name, ({ data }: MessageEvent<string>) => {
+        awaitNews();
+        hear(data);
+      });
     opened.addEventListener('error', () => {
       const isOver = opened.readyState === EventSource.CLOSED;
       listener.onState('lost');
-      if (isOver) void giveReason(opened);
+      if (!isOver) return;
+      clearTimeout(silence);
+      void giveReason(opened);
     });
   };
   const giveReason = async (failed: EventSource): Promise<void> => {
@@ -76,7 +99,7 @@ export function openStream(url: string, listener: StreamListener): OpenStream {
   const unsubscribe = subscribeToConnection(() => {
     const { hasSessionEnded } = connectionState();
     if (hadEnded && !hasSessionEnded && source?.readyState === EventSource.CLOSED) {
-      clearTimeout(timer);
+      stopWaiting();
       connect();
     }
     hadEnded = hasSessionEnded;
@@ -86,7 +109,7 @@ export function openStream(url: string, listener: StreamListener): OpenStream {
   return {
     end: () => {
       hasEnded = true;
-      clearTimeout(timer);
+      stopWaiting();
       unsubscribe();
       shared.end();
       source?.close();
