@@ -24,6 +24,8 @@ export interface LiveRequest {
   readonly perSecond: number;
   /** The `id` of an event; undefined for a new stream. */
   readonly lastEventId: string | undefined;
+  /** Whether the client is gone without a word. */
+  readonly isUnanswered: () => boolean;
 }
 
 /** The reader of a stream. */
@@ -73,6 +75,7 @@ interface Watcher {
   nextNumber: number;
   /** undefined: broken off. */
   sink: LiveSink | undefined;
+  isUnanswered: () => boolean;
   forgetting: NodeJS.Timeout | undefined;
 }
 
@@ -125,7 +128,7 @@ export class LiveHub {
       this.#total.refused += 1;
       return refusal;
     }
-    const { actorId, filter, perSecond } = request;
+    const { actorId, filter, perSecond, isUnanswered } = request;
     const id = this.#nextId++;
     const watcher: Watcher = {
       watch: { id, filter, perSecond },
@@ -137,6 +140,7 @@ export class LiveHub {
       kept: [],
       nextNumber: 1,
       sink,
+      isUnanswered,
       forgetting: undefined,
     };
     this.#watchers.set(id, watcher);
@@ -214,9 +218,11 @@ export class LiveHub {
     );
   }
 
-  #resume(watcher: Watcher, { lastEventId = '' }: LiveRequest, sink: LiveSink): LiveStream {
+  #resume(watcher: Watcher, request: LiveRequest, sink: LiveSink): LiveStream {
+    const { lastEventId = '', isUnanswered } = request;
     clearTimeout(watcher.forgetting);
     watcher.sink = sink;
+    watcher.isUnanswered = isUnanswered;
     const last = Number(lastEventId.split('.')[1]);
     const stream = this.#stream(watcher, sink, true);
     for (const { number, text } of watcher.kept) if (number > last) this.#send(watcher, sink, text);
@@ -229,10 +235,14 @@ export class LiveHub {
     const own = watchers.filter((watcher) => watcher.actorId === actorId);
     const isOverOwn = own.length >= LIVE_STREAMS_PER_ACTOR_MAX;
     if (!isOverOwn && watchers.length < LIVE_STREAMS_MAX) return undefined;
-    // A broken stream gives way.
-    const broken = (isOverOwn ? own : watchers).find(({ sink }) => sink === undefined);
+    // A broken stream gives way, or one whose reader is gone without a word.
+    const some = isOverOwn ? own : watchers;
+    const broken =
+      some.find(({ sink }) => sink === undefined) ?? some.find((watcher) => watcher.isUnanswered());
     if (broken === undefined) return isOverOwn ? 'actor' : 'all';
+    const { sink } = broken;
     this.#forget(broken);
+    sink?.end();
     return undefined;
   }
 

@@ -32,6 +32,8 @@ export interface FeedRequest {
   readonly filter: EventFilter;
   /** The id to continue after. */
   readonly after: string;
+  /** Whether the client is gone without a word. */
+  readonly isUnanswered: () => boolean;
 }
 
 export interface FeedReader {
@@ -46,6 +48,7 @@ export interface FeedReader {
 interface Reader extends FeedReader {
   readonly actorId: string;
   readonly sink: FeedSink;
+  readonly isUnanswered: () => boolean;
 }
 
 /** Why no further stream is possible. */
@@ -73,9 +76,8 @@ export class EventFeed {
   }
 
   open(request: FeedRequest, sink: FeedSink): FeedReader | FeedRefusal {
-    const own = [...this.#readers].filter(({ actorId }) => actorId === request.actorId).length;
-    if (own >= STREAMS_PER_ACTOR_MAX) return 'actor';
-    if (this.#isClosed || this.#readers.size >= STREAMS_MAX) return 'all';
+    const refusal = this.#isClosed ? 'all' : this.#refusal(request);
+    if (refusal !== undefined) return refusal;
     const reader = this.#reader(request, sink);
     this.#readers.add(reader);
     if (!this.#isListening) this.#repository.onEvents(() => this.#wakeAll());
@@ -98,6 +100,19 @@ export class EventFeed {
     this.#isClosed = false;
   }
 
+  /** A reader that is gone without a word gives way. */
+  #refusal({ actorId }: FeedRequest): FeedRefusal | undefined {
+    const all = [...this.#readers];
+    const own = all.filter((reader) => reader.actorId === actorId);
+    const isOverOwn = own.length >= STREAMS_PER_ACTOR_MAX;
+    if (!isOverOwn && all.length < STREAMS_MAX) return undefined;
+    const gone = (isOverOwn ? own : all).find((reader) => reader.isUnanswered());
+    if (gone === undefined) return isOverOwn ? 'actor' : 'all';
+    gone.leave();
+    gone.sink.end();
+    return undefined;
+  }
+
   #wakeAll(): void {
     for (const reader of this.#readers) reader.wake();
   }
@@ -118,7 +133,7 @@ export class EventFeed {
     }
   }
 
-  #reader({ actorId, filter, after }: FeedRequest, sink: FeedSink): Reader {
+  #reader({ actorId, filter, after, isUnanswered }: FeedRequest, sink: FeedSink): Reader {
     let reached = after;
     let isReading = false;
     let isWanted = false;
@@ -160,6 +175,7 @@ export class EventFeed {
     const reader: Reader = {
       actorId,
       sink,
+      isUnanswered,
       get reached() {
         return reached;
       },

@@ -117,7 +117,9 @@ async function watch(
     lastEventId !== NO_EVENT &&
     (lastEventId < oldest || lastEventId < (await events.store.madeRoomUpTo(filter)));
   if (isForeign || isRemoved) body.write(`event: gap\ndata: {"oldest":"${oldest}"}\n\n`);
-  const reader = events.open({ actorId: actor.id, filter: withoutEnd(filter), after }, body);
+  const isUnanswered = (): boolean => lasting.isUnanswered();
+  const request = { actorId: actor.id, filter: withoutEnd(filter), after, isUnanswered };
+  const reader = events.open(request, body);
   if (typeof reader === 'string') return refused(reader);
   body.onRoom = () => reader.wake();
   follow(lasting, body, reader);

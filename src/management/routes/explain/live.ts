@@ -140,7 +140,8 @@ async function watch(context: ManagementContext, call: Call): Promise<Answer | F
   const events = new EventStream(() => clock.monotonicMs());
   const { lastEventId } = lasting;
   events.write(PREAMBLE);
-  const stream = live.open({ actorId: call.actor.id, filter, perSecond, lastEventId }, events);
+  const isUnanswered = (): boolean => lasting.isUnanswered();
+  const stream = live.open({ actorId: call.actor.id, filter, perSecond, lastEventId, isUnanswered }, events);
   if (typeof stream === 'string') return refused(stream);
   follow(context, lasting, { events, stream, perSecond });
   return {
