@@ -446,6 +446,7 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
   /** The gateway itself ends the attempt. */
   #giveUp(failure: UpstreamFailure): void {
     const upstream = this.#upstream;
+    if (upstream?.responseBegun === false) this.#exchange.context.pool.suspect(upstream);
     upstream?.destroy();
     this.#end(failure, upstream);
   }

@@ -97,6 +97,18 @@ export class UpstreamPool {
     else this.#keep(connection);
   }
 
+  /**
+   * A request on a pooled connection was not answered in time. A network that has forgotten this connection without a
+   * word has probably forgotten others too: those that were not used since are closed, as each of them would cost
+   * another request its time.
+   */
+  suspect(upstream: Upstream): void {
+    if (!(upstream instanceof UpstreamConnection) || !upstream.wasReused) return;
+    const stack = this.#idle.get(upstream.poolKey) ?? [];
+    const proven = stack.filter(({ idleSinceMs }) => idleSinceMs > upstream.takenAtMs).length;
+    this.#trim(upstream.poolKey, proven);
+  }
+
   #keep(connection: UpstreamConnection): void {
     let stack = this.#idle.get(connection.poolKey);
     const { nowMs } = this.#deadlines;

@@ -42,6 +42,8 @@ export class UpstreamConnection extends UpstreamLink implements Upstream, Expiri
   idleSinceMs = 0;
   /** The pool's tick count at that time. */
   idleSinceTick = -1;
+  /** Coarse monotonic time when its latest exchange began. */
+  takenAtMs = 0;
   /** From this time on it serves no further exchange: its backend may have another address. */
   readonly renewAtMs: number;
   /** Number in the order in which its pool has opened connections. */
@@ -127,6 +129,7 @@ export class UpstreamConnection extends UpstreamLink implements Upstream, Expiri
     this.#responseBegun = false;
     this.#onIdleLost = undefined;
     this.deadlineMs = Infinity;
+    this.takenAtMs = this.#deadlines.nowMs;
   }
 
   sendRequest(source: RequestSource, body: string | BodyBuffer | undefined): void {

@@ -194,6 +194,39 @@ it.each([
   expect(origin.connections()).toBe(2);
 });
 
+it('connections that the network has forgotten cost one request its time, and not one each', async () => {
+  const forgotten = new Set<Socket>();
+  const open = new Set<Socket>();
+  const origin = await startRawOrigin((socket, received) => {
+    open.add(socket);
+    if (forgotten.has(socket)) return;
+    const isSlow = received.slice(received.lastIndexOf('GET ')).startsWith('GET /slow');
+    setTimeout(() => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'), isSlow ? 600 : 50);
+  });
+  closers.push(() => origin.close());
+  const proxy = await startProxy(oneRoute({ backendPort: origin.port }), {
+    options: { firstByteTimeoutMs: 300 },
+  });
+  closers.push(() => proxy.close());
+  const ask = async (path: string): Promise<number> =>
+    (await sendRaw(proxy.port, `GET /a/v1${path} HTTP/1.1\r\nHost: a\r\n\r\n`)).status;
+  const askSix = (): Promise<number[]> => Promise.all(Array.from({ length: 6 }, () => ask('/x')));
+  expect(await askSix()).toEqual(Array.from({ length: 6 }, () => 200));
+  expect(proxy.pool.idleCount).toBe(6);
+  for (const socket of open) forgotten.add(socket);
+  const statuses: number[] = [];
+  for (let count = 0; count < 4; count++) statuses.push(await ask('/x'));
+  expect(statuses).toEqual([504, 200, 200, 200]);
+
+  // A backend that is only slow to answer one request keeps the connections that it answers on meanwhile.
+  expect(await askSix()).toEqual(Array.from({ length: 6 }, () => 200));
+  const slow = ask('/slow');
+  await new Promise((done) => setTimeout(done, 100));
+  await Promise.all(Array.from({ length: 5 }, () => ask('/x')));
+  expect(await slow).toBe(504);
+  expect(proxy.pool.idleCount).toBe(5);
+});
+
 it('backends that are used no more leave nothing in the pool', async () => {
   const origin = await startRawOrigin((socket) => void socket.write('HTTP/1.1 204 No Content\r\n\r\n'));
   closers.push(() => origin.close());
