@@ -72,12 +72,15 @@ export function upstreamRequestHead(
   );
 }
 
-/** From after the path to the request id. In one piece if it is kept: each piece of a text costs time to write. */
+/**
+ * From after the path to the request id. In one piece if it is kept: each piece of a text costs time to write. Only
+ * that of the first host is kept, since targets in turn would replace each other's for every request.
+ */
 function frontOf(template: RequestTemplate, host: string): string {
   const { front, start } = template;
   if (front?.host === host) return front.text;
   const text = ` HTTP/1.1\r\nHost: ${host}\r\n${start}`;
-  if (template.isKept) template.front = { host, text: ownText(text) };
+  if (template.isKept && front === undefined) template.front = { host, text: ownText(text) };
   return text;
 }
 
