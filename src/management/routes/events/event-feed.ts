@@ -4,6 +4,7 @@
  * no more in memory than one piece. Events of other gateways are found by asking the database for its newest event,
  * once for all readers. Owns the readers, whose number is bounded.
  */
+import { setImmediate as turn } from 'node:timers/promises';
 import { asciiJson } from '../../../explain/live/live-events.ts';
 import type { EventFilter, EventStore } from '../../../storage/event-store.ts';
 import type { Repository } from '../../../storage/repository.ts';
@@ -164,7 +165,10 @@ export class EventFeed {
           held = batch.events;
           heldReached = batch.reached;
           if (!writeHeld()) return;
-          if (batch.events.length === PIECE) isWanted = true;
+          if (batch.events.length < PIECE) continue;
+          isWanted = true;
+          // Other calls go between the pieces.
+          await turn();
         }
       } catch {
         // The database is unavailable, which is reported elsewhere; the next wake continues.

@@ -15,6 +15,8 @@ export class EventStream extends Readable {
   #taken = 0;
   #takenAtMs: number;
   #isEnded = false;
+  /** A text was refused, and the reader has taken nothing since. */
+  #isFull = false;
   /** Called when the reader has read enough for more to be written. */
   onRoom: () => void = () => undefined;
 
@@ -30,6 +32,16 @@ export class EventStream extends Readable {
     this.onRoom();
   }
 
+  /** Node.js calls `_read` once for each `push`, and so not again for a text that was refused. */
+  override read(size?: number): unknown {
+    const taken: unknown = super.read(size);
+    if (!this.#isFull || taken === null) return taken;
+    this.#isFull = false;
+    // In a later turn of the loop: a reader that is fast must not hold up other calls.
+    setImmediate(() => this.onRoom());
+    return taken;
+  }
+
   /**
    * A text that is too long to be held is written only when nothing else is held.
    * @param text ASCII
@@ -37,7 +49,10 @@ export class EventStream extends Readable {
    */
   write(text: string): boolean {
     if (this.#isEnded || this.destroyed) return false;
-    if (this.readableLength > 0 && this.readableLength + text.length > HELD_BYTES_MAX) return false;
+    if (this.readableLength > 0 && this.readableLength + text.length > HELD_BYTES_MAX) {
+      this.#isFull = true;
+      return false;
+    }
     this.#pushed += text.length;
     this.push(text, 'latin1');
     return true;
