@@ -418,9 +418,7 @@ export class Exchange implements AnswerableExchange {
     this.attempts?.release();
     this.buffer?.release();
     releasePermit(this.evaluation);
-    // The stages of a timeline end in the order in which they are read.
-    const isKnown = atMs >= 0 && this.timeline === undefined;
-    const endedMs = isKnown ? atMs : this.context.clock.monotonicMs();
+    const endedMs = atMs < 0 ? this.context.clock.monotonicMs() : atMs;
     writable(this).durationMs = endedMs - this.startedMs;
     const shadowBodyBytes = this.route?.policy.shadowBodyBytes ?? 0;
     if (shadowBodyBytes > 0) noteBodyInShadow(this, shadowBodyBytes);
