@@ -23,7 +23,7 @@ export interface EventFilter {
   readonly until?: string;
 }
 
-interface EventBatch {
+export interface EventBatch {
   readonly events: readonly GatewayEvent[];
   /** All matching events up to this id are included: pass it as `id` to continue. */
   readonly reached: string;

@@ -3,8 +3,17 @@ import { expect, it, onTestFinished } from 'vitest';
 import { systemClock, timestamp } from '../../../lib/clock.ts';
 import { SECRET_PLACES } from '../../../policy/secret-places.ts';
 import { openSqlite } from '../../../storage/sqlite/sqlite.ts';
+import { until } from '../../../../test/support/measure/until.ts';
 import { ADMIN_TOKEN, startManagement, START_MS } from '../../management.fixture.ts';
 import { EventFeed, NO_EVENT, STREAMS_MAX, STREAMS_PER_ACTOR_MAX, type FeedReader } from './event-feed.ts';
+
+const EVENT = {
+  type: 'config.changed',
+  at: timestamp(START_MS),
+  node: null,
+  subject: { kind: 'app', id: 'a', name: 'a' },
+  data: { text: 'x'.repeat(500) },
+} as const;
 
 it('lets a reader that is gone without a word give way, first of the same caller, and no other', async () => {
   const repository = await openSqlite({
@@ -40,17 +49,102 @@ it('lets a reader that is gone without a word give way, first of the same caller
   expect(feed.size).toBe(STREAMS_MAX);
 });
 
+it('reads an event once for all readers, and gives all of them every event in order', async () => {
+  const repository = await openSqlite({
+    secretPlaces: SECRET_PLACES,
+    path: ':memory:',
+    autoMigrate: true,
+    clock: systemClock,
+  });
+  const { events } = repository;
+  let reads = 0;
+  const feed = new EventFeed({
+    driver: repository.driver,
+    events: {
+      ...events,
+      after: (...query) => {
+        reads++;
+        return events.after(...query);
+      },
+    },
+    onEvents: (listener) => repository.onEvents(listener),
+  });
+  onTestFinished(async () => {
+    feed.close();
+    await repository.close();
+  });
+  const got: string[][] = Array.from({ length: STREAMS_MAX }, () => []);
+  for (const [index, ids] of got.entries())
+    feed.open(
+      { actorId: String(index % 8), filter: {}, after: NO_EVENT, isUnanswered: () => false },
+      {
+        write: (text) => {
+          ids.push(/^id: (.*)$/m.exec(text)?.[1] ?? '');
+          return true;
+        },
+        end: () => undefined,
+      },
+    );
+  await new Promise((done) => setTimeout(done, 20));
+  reads = 0;
+  const written: string[] = [];
+  const writes = 100;
+  for (let count = 0; count < writes; count++) {
+    const stored = events.append([EVENT]).then((all) => written.push(...all.map(({ id }) => id)));
+    // Some writes come while the readers read.
+    if (count % 3 > 0) await stored;
+    if (count % 5 === 0) await new Promise((done) => setImmediate(done));
+  }
+  await until(() => got.every((ids) => ids.length >= writes), 4_000);
+  for (const ids of got) expect(ids).toEqual(written);
+  // Each event causes a few at most, and not one for each reader.
+  expect(reads).toBeLessThan(8 * writes);
+});
+
+it('does not take for the newest what was read before an event was there', async () => {
+  const repository = await openSqlite({
+    secretPlaces: SECRET_PLACES,
+    path: ':memory:',
+    autoMigrate: true,
+    clock: systemClock,
+  });
+  const { events } = repository;
+  const feed = new EventFeed({
+    driver: repository.driver,
+    events: {
+      ...events,
+      // As long as the answer of a database on the network is on its way.
+      after: async (...query) => {
+        const batch = await events.after(...query);
+        await new Promise((done) => setTimeout(done, 50));
+        return batch;
+      },
+    },
+    onEvents: (listener) => repository.onEvents(listener),
+  });
+  onTestFinished(async () => {
+    feed.close();
+    await repository.close();
+  });
+  const got = { early: 0, late: 0 };
+  const [early] = (['early', 'late'] as const).map((name) =>
+    feed.open(
+      { actorId: name, filter: {}, after: NO_EVENT, isUnanswered: () => false },
+      { write: () => (got[name]++, true), end: () => undefined },
+    ),
+  );
+  await new Promise((done) => setTimeout(done, 100));
+  (early as FeedReader).wake();
+  await new Promise((done) => setTimeout(done, 20));
+  await events.append([EVENT]);
+  await until(() => got.early === 1 && got.late === 1, 2_000);
+  expect(got).toEqual({ early: 1, late: 1 });
+});
+
 it('gives a reader that comes back what it has missed as fast as it reads', async () => {
   await using api = await startManagement();
-  const event = {
-    type: 'config.changed',
-    at: timestamp(START_MS),
-    node: null,
-    subject: { kind: 'app', id: 'a', name: 'a' },
-    data: { text: 'x'.repeat(500) },
-  } as const;
   const count = 2_000;
-  await api.repository.events.append(Array.from({ length: count }, () => event));
+  await api.repository.events.append(Array.from({ length: count }, () => EVENT));
   const headers = {
     authorization: `Bearer ${ADMIN_TOKEN}`,
     accept: 'text/event-stream',

@@ -6,7 +6,7 @@
  */
 import { setImmediate as turn } from 'node:timers/promises';
 import { asciiJson } from '../../../explain/live/live-events.ts';
-import type { EventFilter, EventStore } from '../../../storage/event-store.ts';
+import type { EventBatch, EventFilter, EventStore } from '../../../storage/event-store.ts';
 import type { Repository } from '../../../storage/repository.ts';
 import type { GatewayEvent } from '../../../model/events/events.ts';
 
@@ -59,6 +59,8 @@ export class EventFeed {
   readonly #repository: Pick<Repository, 'driver' | 'events' | 'onEvents'>;
   readonly #readers = new Set<Reader>();
   #timer: NodeJS.Timeout | undefined;
+  /** Reads under way, by position and filter: most readers wait at the newest event. */
+  readonly #reads = new Map<string, Promise<EventBatch>>();
   #newest = '';
   #isClosed = false;
   #isListening = false;
@@ -115,6 +117,8 @@ export class EventFeed {
   }
 
   #wakeAll(): void {
+    // What is new now may be missing in them.
+    this.#reads.clear();
     for (const reader of this.#readers) reader.wake();
   }
 
@@ -132,6 +136,18 @@ export class EventFeed {
     } catch {
       // The database is unavailable, which is reported elsewhere; the next poll asks again.
     }
+  }
+
+  /** The next events for all readers that ask for the same. */
+  #read(after: string, filter: EventFilter): Promise<EventBatch> {
+    const key = `${after} ${JSON.stringify(filter)}`;
+    const known = this.#reads.get(key);
+    if (known !== undefined) return known;
+    const read = this.store.after(after, PIECE, filter).finally(() => {
+      if (this.#reads.get(key) === read) this.#reads.delete(key);
+    });
+    this.#reads.set(key, read);
+    return read;
   }
 
   #reader({ actorId, filter, after, isUnanswered }: FeedRequest, sink: FeedSink): Reader {
@@ -159,7 +175,7 @@ export class EventFeed {
         while (isWanted && this.#readers.has(reader)) {
           isWanted = false;
           if (!writeHeld()) return;
-          const batch = await this.store.after(reached, PIECE, filter);
+          const batch = await this.#read(reached, filter);
           // A reader that has left receives nothing more.
           if (!this.#readers.has(reader)) return;
           held = batch.events;
@@ -193,7 +209,15 @@ export class EventFeed {
   }
 }
 
+/** Of events that several readers get. */
+const texts = new WeakMap<GatewayEvent, string>();
+
 /** The event as a server-sent event (WHATWG HTML section 9.2). */
 function eventText(event: GatewayEvent): string {
-  return `id: ${event.id}\nevent: event\ndata: ${asciiJson(event)}\n\n`;
+  let text = texts.get(event);
+  if (text === undefined) {
+    text = `id: ${event.id}\nevent: event\ndata: ${asciiJson(event)}\n\n`;
+    texts.set(event, text);
+  }
+  return text;
 }
