@@ -22,6 +22,12 @@ const LOOK_MS = 1_000;
 /** Interval while there are no webhooks: connections to the database may close meanwhile. */
 const QUIET_LOOK_MS = 60_000;
 /**
+ * A check that took long is followed by a rest of several times its length: with many webhooks, a check at every event
+ * would take the database from the writes that cause the events.
+ */
+const LONG_LOOK_MS = 5;
+const REST_FACTOR = 4;
+/**
  * How often the progress of a webhook without events is stored: counting its waiting events reads all later
  * events.
  */
@@ -61,6 +67,8 @@ export class WebhookSender {
   #timer: NodeJS.Timeout | undefined;
   #looking: Promise<void> | undefined;
   #looksAgain = false;
+  /** By the monotonic clock. */
+  #restsUntilMs = 0;
   #isStopping = false;
   #isFailing = false;
 
@@ -79,7 +87,7 @@ export class WebhookSender {
     this.look();
   }
 
-  /** Checks now; if a check is under way, once more after it. */
+  /** Checks now; after the check that is under way, or after the rest behind a long one. */
   look(): void {
     if (this.#isStopping) return;
     if (this.#looking !== undefined) {
@@ -87,7 +95,16 @@ export class WebhookSender {
       return;
     }
     clearTimeout(this.#timer);
+    const { clock } = this.#deps;
+    const startMs = clock.monotonicMs();
+    if (startMs < this.#restsUntilMs) {
+      this.#timer = setTimeout(() => this.look(), this.#restsUntilMs - startMs);
+      return;
+    }
     this.#looking = this.#lookOnce().then((nextMs) => {
+      const endMs = clock.monotonicMs();
+      const tookMs = endMs - startMs;
+      if (tookMs >= LONG_LOOK_MS) this.#restsUntilMs = endMs + Math.min(LOOK_MS, REST_FACTOR * tookMs);
       this.#looking = undefined;
       if (this.#isStopping) return;
       if (!this.#looksAgain) this.#timer = setTimeout(() => this.look(), nextMs);
