@@ -12,6 +12,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../../src/lib/clock.ts';
 import { LeasedLimitStore } from '../../src/limits/shared/leased-store.ts';
+import { NOTHING_ASKED } from '../../src/limits/shared/limit-server.ts';
 import { RedisLimitServer } from '../../src/limits/shared/redis/redis-server.ts';
 import { createLimitMemory, SharedMemoryLimitStore } from '../../src/limits/local/local-store.ts';
 import type { LimitRule, SharedLimit } from '../../src/limits/store.ts';
@@ -224,6 +225,39 @@ describe('a counter that the store refuses', () => {
       return store.counts.share === share;
     }, 5_000);
     expect((await store.take(bad, '', now())).remaining).toBeLessThan(51);
+  });
+});
+
+describe('a server that refuses', () => {
+  const keysOf = async (): Promise<string[]> =>
+    (await redis.command('KEYS', 'test:limit:*')).match(/test:limit:\{[0-9a-f]{32}\}/g) ?? [];
+  afterEach(() => redis.command('ACL', 'SETUSER', 'default', '+@all', '~*'));
+
+  it('some counters, for whatever reason, is used for the others', async () => {
+    const store = await openStore();
+    const [bad, good] = [ruleOf({}, { mode: 'exact' }), ruleOf({}, { mode: 'exact' })];
+    await redis.command('FLUSHALL');
+    await store.take(good, '', now());
+    const [key = ''] = await keysOf();
+    await redis.command('ACL', 'SETUSER', 'default', 'resetkeys', '~test:limit:{probe}', `~${key}`);
+    for (let index = 0; index < 20; index++) {
+      await store.take(bad, '', now());
+      const { remaining } = await store.take(good, '', now());
+      expect([store.isConnected, remaining]).toEqual([true, 98 - index]);
+    }
+    expect(told.outages).toEqual([]);
+    expect(told.refusals[0]).toMatch(/^NOPERM .*; allow this user EVAL/);
+  });
+
+  it('all of them, is not used, and says why', async () => {
+    const store = await openStore();
+    const rule = ruleOf({}, { mode: 'exact' });
+    await store.take(rule, '', now());
+    await redis.command('ACL', 'SETUSER', 'default', '-@scripting');
+    await store.take(rule, '', now());
+    await expect.poll(() => store.isConnected).toBe(false);
+    expect(told.refusals).toEqual([]);
+    expect(told.outages).toEqual([expect.stringMatching(/^NOPERM .*; allow this user EVAL/)]);
   });
 });
 
@@ -555,6 +589,38 @@ describe('the kinds of servers', { timeout: 30_000 }, () => {
       }
     },
   );
+
+  it.each([
+    { name: 'more permits than were asked for', numbers: [4, 1_000, 0, 1_000, 1_000, 1], isTaken: false },
+    { name: 'a negative time', numbers: [1, 5, 0, -1, 1_000, 1], isTaken: false },
+    { name: 'what may be', numbers: [3, 5, 0, 1_000, 1_000, 1], isTaken: true },
+  ])('of a server that answers $name nothing is taken unless it may be', async ({ numbers, isTaken }) => {
+    const grant = `*6\r\n${numbers.map((number) => `:${number}\r\n`).join('')}`;
+    const peer = createServer((socket) =>
+      socket
+        .on('error', () => undefined)
+        .on('data', (bytes) => {
+          const text = bytes.toString();
+          socket.write(text.includes('EVALSHA') ? grant : '+OK\r\n'.repeat(text.match(/^\*/gm)?.length ?? 0));
+        }),
+    ).listen(0, '127.0.0.1');
+    await once(peer, 'listening');
+    const { port } = peer.address() as AddressInfo;
+    const url = `redis://127.0.0.1:${port}`;
+    const server = new RedisLimitServer({ url, keyPrefix: 'test:', connectTimeoutMs: 1_000 });
+    try {
+      expect(await server.connect(5_000)).toBe(true);
+      const asked = { ...NOTHING_ASKED, rule: ruleOf(), key: 'a', leaseMs: 100, need: 1, extra: 2 };
+      const [reply, reason] = await new Promise<[unknown, string]>((done) =>
+        server.grant(asked, (...answer) => done([answer[0], answer[1]])),
+      );
+      expect(reply !== undefined).toBe(isTaken);
+      expect(reason).toBe('unexpected answer of the script');
+    } finally {
+      server.close();
+      peer.close();
+    }
+  });
 
   it('a connection that is given up while it is being made is closed', async () => {
     const live = new Set<Socket>();

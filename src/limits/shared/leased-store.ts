@@ -87,6 +87,7 @@ export class LeasedLimitStore implements LimitStore {
         deps.server.grant(this.#probe(), (reply, reason) => done(reply ? '' : reason || 'no reply')),
       reconnect: () => deps.server.reconnect(),
       onOpen: (reason) => this.#onOutage(reason),
+      onRefused: (reason) => deps.onCounterRefused?.(reason),
       onClose: () => {
         this.#tellDebts();
         deps.onRecovery();
@@ -246,20 +247,21 @@ export class LeasedLimitStore implements LimitStore {
         leaseMs: lease.leaseMs,
         ...report,
       },
-      (reply, reason, isOfCounter) => this.#onReply(call, reply, reason, isOfCounter),
+      (reply, reason, isRefused) => this.#onReply(call, reply, reason, isRefused),
     );
   }
 
-  #onReply(call: Call, reply: GrantReply | undefined, reason: string, isOfCounter = false): void {
+  #onReply(call: Call, reply: GrantReply | undefined, reason: string, isRefused = false): void {
     const { lease, prepared, report, sentMs } = call;
     call.cancel();
     if (reply === undefined) {
       this.#counts.failed += 1;
       if (call.settled) return;
       this.#fail(call);
-      // One bad counter must not take the others from the store.
-      if (isOfCounter) this.#deps.onCounterRefused?.(reason);
-      else if (!this.#isPartLost(reason)) this.#circuit.failed(reason);
+      if (!this.#isPartLost(reason)) {
+        if (isRefused) this.#circuit.refused(reason);
+        else this.#circuit.failed(reason);
+      }
       return this.#pause(lease);
     }
     this.#counts.answered += 1;

@@ -82,8 +82,8 @@ export interface GrantReply {
   readonly window: number;
 }
 
-/** @param isOfCounter the store has refused this counter alone, and answers for others */
-export type GrantDone = (reply: GrantReply | undefined, reason: string, isOfCounter?: boolean) => void;
+/** @param isRefused the store has answered, and refuses this call */
+export type GrantDone = (reply: GrantReply | undefined, reason: string, isRefused?: boolean) => void;
 
 export interface LimitServer {
   /** There are several servers, each with a part of the counters, and one of them may fail alone. */

@@ -5,6 +5,7 @@
  * | state  | event                                                                          | next   |
  * | ------ | ------------------------------------------------------------------------------ | ------ |
  * | closed | a call failed, or was not answered in time and nothing else was answered since | open   |
+ * | closed | a call was refused, and a probe right after it failed                            | open   |
  * | closed | anything else                                                                  | closed |
  * | open   | a probe was answered in time                                                   | closed |
  * | open   | anything else                                                                  | open   |
@@ -30,6 +31,8 @@ export interface CircuitDeps {
   readonly probe: (done: (reason: string) => void) => void;
   readonly reconnect: () => void;
   readonly onOpen: (reason: string) => void;
+  /** The store has refused a call, and answers others: one bad counter must not take the others from it. */
+  readonly onRefused: (reason: string) => void;
   readonly onClose: () => void;
 }
 
@@ -45,6 +48,8 @@ export class StoreCircuit {
   #reconnectedMs: number;
   #settledAtMs = -Infinity;
   #stopped = false;
+  /** A probe after a refusal is under way. */
+  #isChecking = false;
   /** An outage is reported once, including one at the start. */
   #told = false;
 
@@ -84,6 +89,26 @@ export class StoreCircuit {
   /** A call that was sent at `sentMs` was not answered in time. */
   timedOut(sentMs: number): void {
     if (this.#answeredMs < sentMs) this.failed(`no answer within ${this.#deps.timeoutMs} ms`);
+  }
+
+  /** The store has answered a call with a refusal, of this call alone or of all. */
+  refused(reason: string): void {
+    if (this.#isOpen || this.#stopped || this.#isChecking) return;
+    this.#isChecking = true;
+    let settled = false;
+    const settle = (isAnswered: boolean): void => {
+      if (settled) return;
+      settled = true;
+      this.#isChecking = false;
+      if (!isAnswered) return this.failed(reason);
+      this.answered();
+      if (!this.#isOpen) this.#deps.onRefused(reason);
+    };
+    const cancel = this.#deps.after(this.#deps.timeoutMs, () => settle(false));
+    this.#deps.probe((why) => {
+      cancel();
+      settle(why === '');
+    });
   }
 
   failed(reason: string): void {

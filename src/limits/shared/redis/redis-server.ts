@@ -13,7 +13,7 @@ import type { ListedNodes } from '../live-nodes.ts';
 import { createCommander, type Commander, type RedisOptions as ConnectOptions } from './redis-client.ts';
 import { HEARTBEAT, type RedisScript, SCRIPT_OF } from './redis-scripts.ts';
 import { fullestOf, readStoreMemory, type StoreMemory } from './store-memory.ts';
-import { isOfCounter, refusalText } from './store-refusals.ts';
+import { isReply, refusalText } from './store-refusals.ts';
 
 export interface RedisOptions extends ConnectOptions {
   /** Prefix of every key, so that several installations can share a server. */
@@ -46,15 +46,16 @@ export class RedisLimitServer implements LimitServer {
     const key = `${this.#options.keyPrefix}limit:{${request.key}}`;
     let reply: GrantReply | undefined;
     let reason = 'unexpected answer of the script';
-    let isAlone = false;
+    let isRefused = false;
     try {
-      reply = readGrant(await this.#run(SCRIPT_OF[request.rule.algorithm], key, grantArguments(request)));
+      const answer = await this.#run(SCRIPT_OF[request.rule.algorithm], key, grantArguments(request));
+      reply = readGrant(answer, request);
     } catch (error) {
       const text = reasonOf(error);
-      isAlone = isOfCounter(text);
+      isRefused = isReply(text);
       reason = refusalText(text, key);
     }
-    done(reply, reason, isAlone);
+    done(reply, reason, isRefused);
   }
 
   /** Notes that this node is alive; resolves with the number of live nodes and how many of them sort before it. */
@@ -134,9 +135,11 @@ export function grantArguments(request: GrantRequest): string[] {
   ];
 }
 
-function readGrant(reply: unknown): GrantReply | undefined {
-  if (!isNumbers(reply) || reply.length !== 6) return undefined;
+/** undefined if no script answers so: something else than the store is there, or answers came in another order. */
+function readGrant(reply: unknown, { need, extra }: GrantRequest): GrantReply | undefined {
+  if (!isNumbers(reply) || reply.length !== 6 || reply.some((number) => number < 0)) return undefined;
   const [granted = 0, left = 0, waitMs = 0, resetMs = 0, validMs = 0, window = 0] = reply;
+  if (granted > need + extra) return undefined;
   return { granted, left, waitMs, resetMs, validMs, window };
 }
 

@@ -1,14 +1,13 @@
 /**
- * What an error reply of Valkey or Redis says about limits: whether it is about one counter or about the server, and
- * what an operator can do. Pure. A reply begins with its code; Redis 6.2 writes text of the script before the code of
- * a command that the script has called.
+ * What an error reply of Valkey or Redis says about limits, and what an operator can do. Pure. A reply begins with its
+ * code; Redis 6.2 writes text of the script before the code of a command that the script has called.
  */
 
 /** What a reply is about, and what to do. */
 interface Refusal {
   readonly pattern: RegExp;
-  /** The server answers for other counters. */
-  readonly isOfCounter?: true;
+  /** It is about the key, which is named. */
+  readonly isOfKey?: true;
   readonly advice?: string;
 }
 
@@ -18,11 +17,19 @@ const IN_CLUSTER =
 const OTHER_PROGRAM =
   'another program has written to this key: remove it, and give each program a GATEWAY_LIMITS__KEY_PREFIX or a database of its own';
 
+/** Whatever is there may answer at any length. */
+const REPLY_CHARS_MAX = 500;
+
 const REFUSALS: readonly Refusal[] = [
-  { pattern: /\bWRONGTYPE\b/, isOfCounter: true, advice: OTHER_PROGRAM },
+  { pattern: /\bWRONGTYPE\b/, isOfKey: true, advice: OTHER_PROGRAM },
   // A defect of the content: the script works with every other counter.
-  { pattern: /\buser_script:.*\b(?:attempt to|bad argument)\b/, isOfCounter: true, advice: OTHER_PROGRAM },
-  { pattern: /^(?:MOVED|ASK|TRYAGAIN)\b/, isOfCounter: true, advice: IN_CLUSTER },
+  { pattern: /\buser_script:.*\b(?:attempt to|bad argument)\b/, isOfKey: true, advice: OTHER_PROGRAM },
+  { pattern: /^(?:MOVED|ASK|TRYAGAIN)\b/, isOfKey: true, advice: IN_CLUSTER },
+  {
+    pattern: /^CLUSTERDOWN Hash slot not served/,
+    isOfKey: true,
+    advice: 'no server of the cluster has its slot: look at CLUSTER INFO',
+  },
   {
     pattern: /\bREADONLY\b/,
     advice: 'the server is a replica: name the primary in GATEWAY_REDIS_URL, or its Sentinels',
@@ -49,20 +56,16 @@ export function isOutOfMemory(reply: string): boolean {
   return /\bOOM command not allowed\b/.test(reply);
 }
 
-/** Whether the server refuses this counter alone. @param reply text of an error reply */
-export function isOfCounter(reply: string): boolean {
-  return refusalOf(reply)?.isOfCounter === true;
-}
-
 /**
  * The reply with what to do about it, where that is known.
- * @param key name of the counter; added where the reply is about it alone
+ * @param key name of the counter
  */
 export function refusalText(reply: string, key: string): string {
   const refusal = refusalOf(reply);
-  if (refusal?.advice === undefined) return reply;
-  const about = refusal.isOfCounter === true ? ` (${key})` : '';
-  return `${reply}${about}; ${refusal.advice}`;
+  const start = reply.length > REPLY_CHARS_MAX ? `${reply.slice(0, REPLY_CHARS_MAX)}…` : reply;
+  if (refusal?.advice === undefined) return start;
+  const about = refusal.isOfKey === true ? ` (${key})` : '';
+  return `${start}${about}; ${refusal.advice}`;
 }
 
 function refusalOf(reply: string): Refusal | undefined {
