@@ -178,13 +178,13 @@ test('many webhooks that get nothing leave the database to the writes most of th
       writer.insertWebhook(makeWebhook({ name: `quiet ${count}`, app_ids: ['quiet'] })),
     );
   const { events } = repository;
-  const { after } = events;
+  const after = events.after.bind(events);
   let busyMs = 0;
   // As long as a database on the network takes.
   events.after = async (...given) => {
     const startMs = performance.now();
     await pause(1);
-    const found = await after.apply(events, given);
+    const found = await after(...given);
     busyMs += performance.now() - startMs;
     return found;
   };
