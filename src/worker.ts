@@ -3,26 +3,20 @@
  * supervisor. compose/gateway.ts does the same for the main thread.
  */
 import { closeSync } from 'node:fs';
-import { createSecureContext } from 'node:tls';
 import { parentPort, workerData } from 'node:worker_threads';
 import { peerList } from './egress/blocks.ts';
 import { Egress } from './egress/egress.ts';
-import { askSystem } from './egress/name-queries.ts';
 import { OwnListeners } from './egress/own-listeners.ts';
-import { DescriptorRoom } from './lib/listeners.ts';
 import { viaHops } from './http/fields/forwarded.ts';
-import { httpDate, systemClock } from './lib/clock.ts';
+import { httpDates, systemClock } from './lib/clock.ts';
 import { requestIds } from './lib/ids.ts';
 import { messageOf, systemReason } from './lib/error-message.ts';
 import { policySettings } from './control/workers/policy-settings.ts';
 import { requireVersion } from './control/workers/program-version.ts';
 import { SharedConcurrencyStore } from './limits/concurrency.ts';
-import { createAccessLog } from './observe/access-log.ts';
-import { createLogger, gapLine } from './observe/log.ts';
 import { KeySetFailures } from './observe/key-set-failures.ts';
+import type { WorkerSample } from './observe/metrics/metrics.ts';
 import type { RunningProfile } from './observe/profile.ts';
-import { WorkerMetrics } from './observe/metrics/metrics.ts';
-import { standardOutput } from './observe/log-output.ts';
 import { createPolicyCompilers } from './policy/compile-policy.ts';
 import type { PolicyDependencies } from './policy/dependencies.ts';
 import type { CompiledPolicy } from './policy/stage.ts';
@@ -35,9 +29,6 @@ import { Deadlines } from './proxy/resilience/deadlines.ts';
 import { createExplain } from './explain/explain.ts';
 import { DebugTokens } from './explain/debug-header.ts';
 import type { FindKey } from './policy/part-explain.ts';
-import { LiveTap } from './explain/live/live-tap.ts';
-import { ExchangeRecorder } from './explain/recorder.ts';
-import { shareOfWorker, TrafficRecorder } from './explain/traffic/traffic-recorder.ts';
 import { ExchangeLimiter } from './proxy/exchange-limiter.ts';
 import { UpstreamPermits } from './proxy/upstream/permits.ts';
 import { limitHeldBytes } from './proxy/downstream/http2/request-window.ts';
@@ -48,27 +39,13 @@ import { RequestMemory } from './proxy/io/request-memory.ts';
 import { IncompleteHeads } from './proxy/downstream/incomplete-heads.ts';
 import { WaitingClients } from './proxy/downstream/waiting-clients.ts';
 import { Listener } from './proxy/downstream/accept/listener.ts';
-import type { PortOptions } from './proxy/downstream/accept/listening-port.ts';
-import { OrderedCertificates } from './proxy/downstream/tls/ordered-certificates.ts';
-import { contextOptions } from './proxy/downstream/tls/tls-contexts.ts';
 import { createMatchResult } from './proxy/match.ts';
-import {
-  UPSTREAM_AGE_MAX_MS,
-  UPSTREAM_IDLE_MAX,
-  UPSTREAM_IDLE_TIMEOUT_MS,
-  type ProxyOptions,
-} from './proxy/options.ts';
+import type { ProxyOptions } from './proxy/options.ts';
 import { ClientCertificates } from './proxy/upstream/tls/backend-tls.ts';
-import { UpstreamPool } from './proxy/upstream/pool.ts';
 import { RetryBudgets } from './proxy/resilience/retry-budget.ts';
-import { createLookup } from './proxy/upstream/resolver.ts';
 import { TargetRegistry } from './proxy/targets/target-registry.ts';
 import { createExplainSide } from './explain/worker-side.ts';
 import { Sampler } from './proxy/tracing/sampler.ts';
-import { BatchWriter } from './telemetry/ring/batch-ring.ts';
-import { createLogTap } from './telemetry/logs/log-tap.ts';
-import { TraceTap } from './telemetry/spans/trace-tap.ts';
-import { StatsReporter } from './control/reporting/stats-reporter.ts';
 import { profileThread } from './control/profiles/thread-profiler.ts';
 import { startHeartbeat } from './control/workers/heartbeat.ts';
 import { WorkerChanges } from './control/changes/worker-changes.ts';
@@ -84,39 +61,23 @@ import type {
   ToWorker,
   WorkerStart,
 } from './control/workers/protocol.ts';
-import { labelsInUse, WorkerObserver } from './control/workers/worker-observer.ts';
 import { SnapshotHolder } from './config/holder.ts';
 import { KeyReader } from './keys/key-table.ts';
 import { CertificateRequests } from './proxy/downstream/tls/certificate-requests.ts';
 import { TrustStore } from './x509/trust-store.ts';
+import { orderedCertificates, portOptions } from './worker/traffic-ports.ts';
+import { createObservation, tracingOf } from './worker/observation.ts';
+import { createUpstreamPool } from './worker/upstream-pool.ts';
 
 /** A failed worker ends itself if the main thread has not ended it by then. */
 const FAILED_EXIT_MS = 2_000;
 
 const port = parentPort;
 if (port === null) throw new Error('worker.ts runs as a worker thread only');
-const {
-  version,
-  settings,
-  workerNumber,
-  limitMemory,
-  keyMemory,
-  heartbeat,
-  certificates,
-  ordered: orderedAtStart,
-  clientCertificates,
-  trusted,
-  ticketKeys,
-  isSpare,
-  targetColumn,
-  exported,
-  ports,
-  unixDescriptor,
-  ownPorts,
-  viaName,
-} = workerData as WorkerStart;
+const start = workerData as WorkerStart;
+const { settings, workerNumber, limitMemory, certificates, unixDescriptor } = start;
 try {
-  requireVersion(import.meta.url, version);
+  requireVersion(import.meta.url, start.version);
 } catch (error) {
   if (unixDescriptor !== undefined) closeSync(unixDescriptor);
   throw error;
@@ -126,104 +87,37 @@ useHeldFiles();
 
 const clock = systemClock;
 const send = (message: FromWorker): void => port.postMessage(message);
-const output = standardOutput({ gapLine: gapLine(settings.log.format, clock) });
-const onRingFilling = (): void => send({ type: 'ring_fills' });
-const log = createLogger({
-  ...settings.log,
-  output,
-  clock,
-  base: { worker: workerNumber },
-  onLine: exported?.logs && createLogTap(exported.logs, clock, onRingFilling),
-});
-const { format, level, access: mode, accessFields: fields } = settings.log;
-const accessLog = createAccessLog(output, { format, level, mode, fields });
-const metrics = new WorkerMetrics({ inUse: labelsInUse(() => holder.versions()) });
-const keys = new KeyReader(keyMemory);
-const keySetFailures = new KeySetFailures(clock);
-const findKeyId = (digest: string): string | undefined => keys.findPresentedKey(digest)?.id;
-const recorder = new ExchangeRecorder(findKeyId);
-const live = new LiveTap({
-  workerNumber,
-  send,
-  keep: (id, exchange) => recorder.keepLive(id, exchange),
-});
-const traffic =
-  settings.traffic.records === 0
-    ? undefined
-    : new TrafficRecorder({
-        ...shareOfWorker(settings.traffic, settings.workers),
-        findKeyId,
-      });
-const spanWriter = exported?.spans && new BatchWriter(exported.spans, onRingFilling);
-const tracing = settings.otel?.tracesUrl === undefined ? undefined : settings.otel;
-const traces =
-  tracing &&
-  new TraceTap({
-    keep: tracing.keep,
-    ring: spanWriter,
-    epochMs: () => clock.nowMs() - clock.monotonicMs(),
-  });
-const debugTokens = new DebugTokens();
+const keys = new KeyReader(start.keyMemory);
 const breakers = new BreakerRegistry();
-const targets = new TargetRegistry(targetColumn, () => clock.nowMs(), settings.zone);
-const stats =
-  settings.stats.maxBytes === 0
-    ? undefined
-    : new StatsReporter({
-        clock,
-        send: (report) => send({ type: 'stats', report }),
-        // Before the first configuration there is no listener.
-        gauges: () => (isConfigured ? [listener.connectionCount, context.exchangeLimiter.inUse] : [0, 0]),
-      });
-const observer = new WorkerObserver({
-  metrics,
-  accessLog,
-  log,
-  send,
-  recorder,
-  traffic,
-  stats,
-  live,
-  traces,
+const { output, log, accessLog, metrics, recorder, live, traffic, observer } = createObservation(start, {
   clock,
+  send,
+  versions: () => holder.versions(),
+  findKeyId: (digest) => keys.findPresentedKey(digest)?.id,
   breakerOf: (revisionId) => breakers.byId(revisionId),
+  // Before the first configuration there is no listener.
+  gauges: () => (isConfigured ? [listener.connectionCount, context.exchangeLimiter.inUse] : [0, 0]),
 });
-const ownListeners = new OwnListeners(ownPorts, clock);
+const tracing = tracingOf(settings);
+const keySetFailures = new KeySetFailures(clock);
+const debugTokens = new DebugTokens();
+const targets = new TargetRegistry(start.targetColumn, () => clock.nowMs(), settings.zone);
+const ownListeners = new OwnListeners(start.ownPorts, clock);
 const egress = new Egress(settings.egress, ownListeners);
 const deadlines = new Deadlines(clock);
-const presented = new ClientCertificates(clientCertificates);
-const trust = new TrustStore(trusted, settings.proxy.overdueCrls);
-const ordered = orderedCertificates();
+const presented = new ClientCertificates(start.clientCertificates);
+const trust = new TrustStore(start.trusted, settings.proxy.overdueCrls);
+const ordered = orderedCertificates(start, clock);
 const options: ProxyOptions = { ...settings.proxy, ipv6PrefixBits: settings.ipv6PrefixBits };
-const pool = new UpstreamPool(deadlines, {
-  idleMax: UPSTREAM_IDLE_MAX,
-  idleTimeoutMs: UPSTREAM_IDLE_TIMEOUT_MS,
-  ageMsMax: UPSTREAM_AGE_MAX_MS,
-  clientCertificates: presented,
-  maxUpstreamHttp2Streams: options.maxUpstreamHttp2Streams,
-  maxUpstreamHttp2Connections: options.maxUpstreamHttp2Connections,
-  egress,
-  descriptors: new DescriptorRoom(clock),
-  onStray: ({ authority }) =>
-    log.warn(
-      { backend: authority },
-      'a backend has sent bytes that answer no request; its connections are not used again for a minute',
-    ),
-  lookup: createLookup({
-    resolve: askSystem,
-    monotonicMs: () => clock.monotonicMs(),
-    onFailure: (host, error) =>
-      log.warn({ host, err: error }, 'cannot resolve a backend; its last known address stays in use'),
-  }),
-});
+const pool = createUpstreamPool(options, { clock, deadlines, egress, clientCertificates: presented, log });
 // The last chance to write log lines: unwritten lines of a dying worker are lost.
 process.prependOnceListener('exit', () => accessLog?.flushSync());
-startHeartbeat(heartbeat);
+startHeartbeat(start.heartbeat);
 process.on('uncaughtException', fail);
 let draining = false;
 let profile: RunningProfile | undefined;
 let isConfigured = false;
-let mayListen = !isSpare;
+let mayListen = !start.isSpare;
 
 // Messages wait meanwhile: there is no listener yet.
 const limits = await createWorkerLimits({ settings, limitMemory, workerNumber, log });
@@ -259,7 +153,7 @@ const context: ProxyContext = {
   deadlines,
   pool,
   egress,
-  via: viaHops(viaName),
+  via: viaHops(start.viaName),
   permits: new UpstreamPermits({
     maxUpstreamConnections: options.maxUpstreamConnections,
     streamsMax: (backend) => pool.http2.capacityOf(backend),
@@ -279,7 +173,7 @@ const context: ProxyContext = {
   nextRequestId: requestIds(),
   tracing: tracing && new Sampler(tracing.sampleRatio),
   isDraining: () => draining,
-  httpDate: httpDates(),
+  httpDate: httpDates(clock),
   match: createMatchResult<CompiledPolicy>(),
   ordered,
   decisionLine: (exchange) => debugTokens.line(exchange),
@@ -292,7 +186,7 @@ const explainParts = {
     settings: policyDependencies,
     findKey,
     isSecure: certificates !== undefined,
-    hasPlainPort: ports.tls !== undefined,
+    hasPlainPort: start.ports.tls !== undefined,
   }),
   recorder,
   debugTokens,
@@ -307,7 +201,7 @@ const certificateRequests = new CertificateRequests({
 });
 const listener = new Listener(context, {
   host: settings.proxy.host,
-  ports: portOptions(),
+  ports: portOptions(start, ordered),
   isAnnounced: peerList(settings.proxy.proxyProtocolFrom),
   certificateRequests,
 });
@@ -344,20 +238,7 @@ port.on('message', (message: ToWorker) => {
       listener.replaceTicketKeys(message.ticketKeys);
       return send({ type: 'applied', id: message.id, error: undefined });
     case 'sample':
-      observer.sendShadowDenials();
-      metrics.setConnections({
-        downstream: listener.connectionCount,
-        upstreamIdle: pool.idleCount,
-        upstreamHttp2: pool.http2.count,
-        exchanges: context.exchangeLimiter.inUse,
-        upstreamQueue: context.permits.waiting,
-        requestBufferBytes: context.requestMemory.bytes,
-      });
-      metrics.setLogLinesDropped(output.droppedLines);
-      metrics.setConfigVersion(holder.current.configVersion);
-      metrics.setLimitStore(limits.shared?.());
-      metrics.setKeySetFailures(keySetFailures.current());
-      return send({ type: 'sample', id: message.id, sample: metrics.sample(workerNumber) });
+      return send({ type: 'sample', id: message.id, sample: sample() });
     case 'explain':
     case 'explain_recorded':
     case 'explain_setup':
@@ -382,6 +263,23 @@ port.on('message', (message: ToWorker) => {
       return void drain();
   }
 });
+
+function sample(): WorkerSample {
+  observer.sendShadowDenials();
+  metrics.setConnections({
+    downstream: listener.connectionCount,
+    upstreamIdle: pool.idleCount,
+    upstreamHttp2: pool.http2.count,
+    exchanges: context.exchangeLimiter.inUse,
+    upstreamQueue: context.permits.waiting,
+    requestBufferBytes: context.requestMemory.bytes,
+  });
+  metrics.setLogLinesDropped(output.droppedLines);
+  metrics.setConfigVersion(holder.current.configVersion);
+  metrics.setLimitStore(limits.shared?.());
+  metrics.setKeySetFailures(keySetFailures.current());
+  return metrics.sample(workerNumber);
+}
 
 function apply(message: ApplyMessage): void {
   const error = changes.apply(message.change);
@@ -421,24 +319,6 @@ function tryCertificates({ certificates: next }: CertificatesMessage): string | 
   }
 }
 
-function orderedCertificates(): OrderedCertificates | undefined {
-  if (orderedAtStart === undefined) return undefined;
-  const store = new OrderedCertificates(
-    () => clock.nowMs(),
-    (pair) => createSecureContext(contextOptions(pair)),
-  );
-  store.apply(orderedAtStart);
-  return store;
-}
-
-function portOptions(): PortOptions[] {
-  const { http2, h2c: allowsH2c } = settings.proxy;
-  const tls = certificates === undefined ? undefined : { certificates, ticketKeys, http2, ordered };
-  const unix = unixDescriptor === undefined ? [] : [{ port: 0, unixDescriptor, tls: undefined, allowsH2c }];
-  if (ports.tls === undefined) return [{ port: ports.main, tls, allowsH2c }, ...unix];
-  return [{ port: ports.main, tls: undefined, allowsH2c }, { port: ports.tls, tls }, ...unix];
-}
-
 /** Listens once there is a configuration: without routes, a worker would answer 404 to everything. */
 async function listenIfReady(): Promise<void> {
   if (!isConfigured || !mayListen) return;
@@ -446,7 +326,7 @@ async function listenIfReady(): Promise<void> {
   metrics.measureEventLoop();
   try {
     const [main = 0, second] = await listener.listen();
-    const tls = ports.tls === undefined ? undefined : second;
+    const tls = start.ports.tls === undefined ? undefined : second;
     ownListeners.set('traffic', main);
     if (tls !== undefined) ownListeners.set('traffic_tls', tls);
     send({ type: 'listening', ports: { main, tls } });
@@ -481,19 +361,4 @@ async function drain(): Promise<void> {
   output.flushSync();
   send({ type: 'drained' });
   process.exit(0);
-}
-
-/** RFC 9110 section 5.6.7, computed once per second. */
-function httpDates(): () => string {
-  let second = -1;
-  let text = '';
-  return () => {
-    const nowMs = clock.nowMs();
-    const nowSecond = Math.floor(nowMs / 1000);
-    if (nowSecond !== second) {
-      second = nowSecond;
-      text = httpDate(nowMs);
-    }
-    return text;
-  };
 }

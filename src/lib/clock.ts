@@ -50,3 +50,18 @@ export function timestamp(ms: number): string {
 export function httpDate(ms: number): string {
   return new Date(ms).toUTCString();
 }
+
+/** The current time as `httpDate`, which is computed once per second. */
+export function httpDates(clock: Clock): () => string {
+  let second = -1;
+  let text = '';
+  return () => {
+    const nowMs = clock.nowMs();
+    const nowSecond = Math.floor(nowMs / 1000);
+    if (nowSecond !== second) {
+      second = nowSecond;
+      text = httpDate(nowMs);
+    }
+    return text;
+  };
+}
