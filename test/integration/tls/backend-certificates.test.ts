@@ -34,15 +34,15 @@ const folder = mkdtempSync(join(tmpdir(), 'headgate-client-certificates-'));
 let gateway: TestGateway;
 const servers: https.Server[] = [];
 
-/** A new file, then a rename, for each of the two. */
+/** A new file, then a rename: the gateway reads the folder at any time. */
+function replace(name: string, text: string): void {
+  writeFileSync(join(folder, 'next'), text);
+  renameSync(join(folder, 'next'), join(folder, name));
+}
+
 function put(name: string, source: string): void {
-  for (const [from, to] of [
-    [`${source}-key.pem`, `${name}.key`],
-    [`${source}.pem`, `${name}.crt`],
-  ] as const) {
-    copyFileSync(join(TLS, from), join(folder, 'next'));
-    renameSync(join(folder, 'next'), join(folder, to));
-  }
+  replace(`${name}.key`, pem(`${source}-key.pem`));
+  replace(`${name}.crt`, pem(`${source}.pem`));
 }
 
 /** Answers only clients with one of three certificates, with its serial number. */
@@ -221,7 +221,7 @@ describe('a client certificate', () => {
   });
 
   it('is read again when its files change, and a pair that does not match changes nothing', async () => {
-    writeFileSync(join(folder, 'billing.key'), pem('other-key.pem'));
+    replace('billing.key', pem('other-key.pem'));
     await until(() =>
       gateway.logs().some(({ msg }) => String(msg).startsWith('cannot use a client certificate')),
     );
@@ -235,12 +235,12 @@ describe('a client certificate', () => {
   });
 
   it('whose chain is half-written stays as it was', async () => {
-    writeFileSync(join(folder, 'billing.crt'), pem('site-renewed.pem') + pem('ca.pem').slice(0, 200));
+    replace('billing.crt', pem('site-renewed.pem') + pem('ca.pem').slice(0, 200));
     await until(async () => (await unusable()).length === 1);
     expect(await unusable()).toEqual([expect.stringMatching(/"billing".*\(bad end line\)/)]);
     for (let n = 0; n < 4; n++)
       expect((await request(gateway, '/newer/v1/x')).body).toBe(serialOf('site-renewed.pem'));
-    writeFileSync(join(folder, 'billing.crt'), pem('site-renewed.pem') + pem('ca.pem'));
+    replace('billing.crt', pem('site-renewed.pem') + pem('ca.pem'));
     await until(async () => (await unusable()).length === 0);
     expect((await request(gateway, '/newer/v1/x')).body).toBe(serialOf('site-renewed.pem'));
   });
