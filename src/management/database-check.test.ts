@@ -5,10 +5,11 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { systemClock } from '../lib/clock.ts';
+import { type Clock, systemClock } from '../lib/clock.ts';
 import { SECRET_PLACES } from '../policy/secret-places.ts';
 import type { Repository } from '../storage/repository.ts';
 import { openSqlite } from '../storage/sqlite/sqlite.ts';
+import { StorageFull, StorageUnavailable } from '../storage/storage-errors.ts';
 import { DatabaseCheck } from './database-check.ts';
 
 /** Probes often wait a second. */
@@ -30,7 +31,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-function newCheck(): DatabaseCheck {
+function newCheck(clock: Pick<Clock, 'monotonicMs'> = systemClock): DatabaseCheck {
   const counted = {
     ping: () => repository.ping(),
     pingWrite: () => {
@@ -42,7 +43,7 @@ function newCheck(): DatabaseCheck {
     info: (text: string) => void lines.push(text),
     error: (_: object, text: string) => void lines.push(text),
   };
-  return new DatabaseCheck(counted, systemClock, log);
+  return new DatabaseCheck(counted, clock, log);
 }
 
 async function timed(check: DatabaseCheck) {
@@ -80,4 +81,41 @@ test('a database that another program keeps locked is found out, though no answe
   other.close();
   await expect.poll(async () => (await timed(check)).problem, { timeout: 15_000 }).toBeUndefined();
   expect(lines).toEqual(['the database cannot be written', 'the database can be used again']);
+});
+
+/** Of a disk that has room for the test write alone. */
+const FULL = new StorageFull('full', undefined, { reason: 'its disk is full' });
+
+test('a write that did not fit counts until others have fitted for a while, though test writes do', async () => {
+  let nowMs = 0;
+  const check = newCheck({ monotonicMs: () => nowMs });
+  check.suspect(FULL);
+  const full = { db: 'degraded', reason: 'The database cannot be written: its disk is full' };
+  for (; nowMs < 5_000; nowMs += 600) {
+    expect((await timed(check)).problem).toEqual(full);
+    // Some tables have free space.
+    check.wrote();
+  }
+  check.suspect(FULL);
+  nowMs += 4_000;
+  check.wrote();
+  expect((await timed(check)).problem).toEqual(full);
+  expect(lines, 'it does not come and go with each write').toEqual(['the database cannot be written']);
+  nowMs += 2_000;
+  check.wrote();
+  expect((await timed(check)).problem).toBeUndefined();
+  expect(lines).toEqual(['the database cannot be written', 'the database can be used again']);
+});
+
+test('a write that did not fit, or was refused for another reason, does not count for ever', async () => {
+  let nowMs = 0;
+  const check = newCheck({ monotonicMs: () => nowMs });
+  check.suspect(new StorageUnavailable('too long'));
+  expect((await timed(check)).problem).toBeUndefined();
+  nowMs += 6_000;
+  check.suspect(FULL);
+  nowMs += 59_000;
+  expect((await timed(check)).problem).toMatchObject({ db: 'degraded' });
+  nowMs += 1_000;
+  expect((await timed(check)).problem).toBeUndefined();
 });

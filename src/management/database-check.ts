@@ -3,12 +3,16 @@
  * Reads are tested every few seconds and on request; writes only on request or after a failed write, because they
  * wait for the disk. Slow writes are not a problem of the database; refused writes are. An answer does not wait for
  * long writes of other callers: it uses the last result, and a later answer uses the new one.
+ *
+ * A test write is small, and may fit where the disk has no room for any other: a table that has to grow cannot, one
+ * with free space can be changed. So a write that was refused for lack of room counts for a while, unless the test
+ * write fails as well.
  */
 import type { Clock } from '../lib/clock.ts';
 import { withTimeout } from '../lib/with-timeout.ts';
 import { messageOf } from '../lib/error-message.ts';
 import type { Repository } from '../storage/repository.ts';
-import { StorageUnavailable, unusableDatabase } from '../storage/storage-errors.ts';
+import { StorageFull, StorageUnavailable, unusableDatabase } from '../storage/storage-errors.ts';
 
 /** A database that has not answered by then is reported as down. */
 const PING_TIMEOUT_MS = 2_000;
@@ -18,6 +22,10 @@ const WATCH_MS = 5_000;
 /** A successful test write is valid for this time, a failed one for less. */
 const WRITABLE_MS = 5_000;
 const UNWRITABLE_MS = 500;
+/** How long a write that did not fit counts, if no other is tried. */
+const FULL_MS = 60_000;
+/** A successful write this long after it shows that there is room again, and not only for some writes. */
+const ROOM_MS = 5_000;
 
 export interface DatabaseProblem {
   /** `error`: it cannot be read. `degraded`: it cannot be written. */
@@ -38,6 +46,8 @@ export class DatabaseCheck {
   #db: DatabaseProblem['db'] | 'ok' = 'ok';
   #unwritable: DatabaseProblem | undefined;
   #writableUntilMs = -Infinity;
+  /** The last write that did not fit, though the test write does. */
+  #full: { readonly error: StorageFull; readonly atMs: number } | undefined;
   /** The test write under way. */
   #writing: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -64,14 +74,17 @@ export class DatabaseCheck {
   }
 
   /** Call it after a failed write. */
-  suspect(): void {
+  suspect(error: StorageUnavailable): void {
+    if (error instanceof StorageFull) this.#full = { error, atMs: this.#clock.monotonicMs() };
     this.#writableUntilMs = -Infinity;
     void this.problem();
   }
 
   /** Call it after a successful write: earlier findings no longer count. */
   wrote(): void {
-    if (this.#unwritable !== undefined) this.#writableUntilMs = -Infinity;
+    if (this.#unwritable === undefined) return;
+    this.#writableUntilMs = -Infinity;
+    if (this.#full !== undefined && this.#fullForMs(this.#full) >= ROOM_MS) this.#full = undefined;
   }
 
   /** undefined when the database works. Never rejects. */
@@ -101,8 +114,12 @@ export class DatabaseCheck {
 
   /** Never rejects. */
   async #tryWriting(): Promise<void> {
-    const error = await outcomeOf(this.#repository.pingWrite());
+    const found = await outcomeOf(this.#repository.pingWrite());
     this.#writing = undefined;
+    // A test write that fails will also show when the database can be written again.
+    if (found !== null || (this.#full !== undefined && this.#fullForMs(this.#full) >= FULL_MS))
+      this.#full = undefined;
+    const error = found ?? this.#full?.error ?? null;
     const reason = error instanceof StorageUnavailable ? error.reason : undefined;
     this.#unwritable =
       error === null
@@ -113,6 +130,10 @@ export class DatabaseCheck {
           };
     this.#writableUntilMs = this.#clock.monotonicMs() + (error === null ? WRITABLE_MS : UNWRITABLE_MS);
     this.#note(error === null ? 'ok' : 'degraded', error);
+  }
+
+  #fullForMs({ atMs }: { readonly atMs: number }): number {
+    return this.#clock.monotonicMs() - atMs;
   }
 
   #note(db: DatabaseProblem['db'] | 'ok', error: unknown): void {

@@ -202,7 +202,7 @@ function watchedWrites(write: WritePath, database: DatabaseCheck): WritePath {
       if (!isFailure(result)) database.wrote();
       return result;
     } catch (error) {
-      if (error instanceof StorageUnavailable) database.suspect();
+      if (error instanceof StorageUnavailable) database.suspect(error);
       throw error;
     }
   };

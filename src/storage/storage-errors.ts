@@ -31,13 +31,16 @@ export class StorageUnavailable extends Error {
 
 interface StorageProblem {
   readonly reason?: string | undefined;
-  readonly problem?: string;
+  readonly problem?: string | undefined;
 }
 
 /** @param reason as in `StorageUnavailable` */
 export function unusableDatabase(problem: string, cause?: unknown, reason?: string): StorageUnavailable {
   return new StorageUnavailable(`Cannot use the database: ${problem}`, cause, { reason, problem });
 }
+
+/** The database has no room for this write. A smaller one may still fit. */
+export class StorageFull extends StorageUnavailable {}
 
 /** The connection was lost at a commit: the write may have been stored. */
 export class OutcomeUnknown extends StorageUnavailable {

@@ -3,10 +3,11 @@
  * unavailable database, a transaction that may be retried, or a programmer error, which is returned unchanged.
  */
 import { connectionText } from '../../lib/error-message.ts';
-import { StorageUnavailable, UniqueViolation, unusableDatabase } from '../storage-errors.ts';
+import { StorageFull, StorageUnavailable, UniqueViolation, unusableDatabase } from '../storage-errors.ts';
 import { UNIQUE_CONSTRAINTS } from '../sql/kysely-tables.ts';
 
 const UNIQUE_VIOLATION = '23505';
+const DISK_FULL = '53100';
 /**
  * Of a statement that writes on a standby or in a read-only transaction; and of the beginning of a transaction that
  * says that it writes, on a standby.
@@ -21,6 +22,7 @@ const UNAVAILABLE: ReadonlyMap<string, string> = new Map([
   ['28', 'it refuses the user or the password'],
   ['3D', 'it has no such database'],
   ['53', 'it is out of resources or of connections'],
+  [DISK_FULL, 'its disk is full'],
   ['57', 'it was stopped, or took too long'],
   ['58', 'its system failed'],
   ['XX', 'it is damaged'],
@@ -80,7 +82,9 @@ export function mapPostgresError(error: unknown): unknown {
   }
   if (error.code === UNIQUE_VIOLATION) return uniqueViolation(error);
   const reason = UNAVAILABLE.get(error.code) ?? UNAVAILABLE.get(error.code.slice(0, 2));
-  return reason === undefined ? error : unusableDatabase(`${reason} (${error.message})`, error, reason);
+  if (reason === undefined) return error;
+  const unusable = unusableDatabase(`${reason} (${error.message})`, error, reason);
+  return error.code === DISK_FULL ? new StorageFull(unusable.message, error, unusable) : unusable;
 }
 
 function sourceOf(error: unknown): unknown {

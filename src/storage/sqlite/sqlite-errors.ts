@@ -2,10 +2,11 @@
  * What SQLite's result codes (https://sqlite.org/rescode.html) mean for callers: a duplicate, a database that cannot
  * be used now, or a programmer error, which is passed on unchanged.
  */
-import { UniqueViolation, unusableDatabase } from '../storage-errors.ts';
+import { StorageFull, UniqueViolation, unusableDatabase } from '../storage-errors.ts';
 import { UNIQUE_CONSTRAINTS } from '../sql/kysely-tables.ts';
 
 const SQLITE_BUSY = 5;
+const SQLITE_FULL = 13;
 const SQLITE_CONSTRAINT_PRIMARYKEY = 1555;
 const SQLITE_CONSTRAINT_UNIQUE = 2067;
 
@@ -18,7 +19,7 @@ const UNAVAILABLE: ReadonlyMap<number, string> = new Map([
   [8, 'it is read-only'],
   [10, 'reading or writing it failed, for example because the disk is full or damaged'],
   [11, 'the file is corrupt'],
-  [13, 'the disk is full'],
+  [SQLITE_FULL, 'the disk is full'],
   [14, 'the file cannot be opened'],
   [15, 'the locking protocol failed'],
   [22, 'the file is too large for this system'],
@@ -50,7 +51,10 @@ export function mapSqliteError(error: unknown): unknown {
     return uniqueViolation(error.message) ?? error;
   }
   const reason = unavailableReason(error);
-  return reason === undefined ? error : unusableDatabase(`${reason} (${error.message})`, error, reason);
+  if (reason === undefined) return error;
+  const unusable = unusableDatabase(`${reason} (${error.message})`, error, reason);
+  const isFull = (error.errcode & 0xff) === SQLITE_FULL;
+  return isFull ? new StorageFull(unusable.message, error, unusable) : unusable;
 }
 
 /** Reads `UNIQUE constraint failed: version.app_id, version.version`. */

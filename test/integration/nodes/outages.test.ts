@@ -73,6 +73,41 @@ describe('two gateways', () => {
   });
 
   test(
+    'whose server has no room for the tables that have to grow, but for others',
+    async () => {
+      const error = `raise exception 'could not extend file' using errcode = 'disk_full'`;
+      await server.query(
+        url,
+        `create function full_disk() returns trigger language plpgsql as $$ begin ${error}; end $$`,
+      );
+      await server.query(
+        url,
+        'create trigger full_disk before insert on audit_entry execute function full_disk()',
+      );
+      const load = traffic([a, b]);
+      await refusedInTime(a);
+      const reason = 'The database cannot be written: its disk is full';
+      await expect.poll(async () => (await a.api('GET', '//readyz')).body.data.reason, BACK).toBe(reason);
+      const { status, body } = await a.api('GET', '/health');
+      expect([status, body.data.db]).toEqual([503, 'degraded']);
+      const logged = a.logs().filter(({ msg }) => msg === 'the database cannot be written');
+      expect(logged).toMatchObject([
+        { level: 'error', reason: expect.stringMatching(/its disk is full \(could not/) },
+      ]);
+      const codes = ((await a.must('GET', '/problems')) as { code: string }[]).map(({ code }) => code);
+      expect(codes).toContain('database_unwritable');
+      await server.query(url, 'drop trigger full_disk on audit_entry; drop function full_disk');
+      const isWell = async (): Promise<boolean> => {
+        await writeNumber(a, 10);
+        return (await a.api('GET', '//readyz')).body.data.reason === null;
+      };
+      await expect.poll(isWell, BACK).toBe(true);
+      expect((await load.stop()).failed).toEqual([]);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
     'whose server is slow, or cannot be reached',
     async () => {
       const load = traffic([a, b]);
