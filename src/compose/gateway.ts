@@ -25,7 +25,15 @@ import { startConfigFile } from './start-config-file.ts';
 import { createManagement, listenForManagement, writeDependencies, type Phase } from './management.ts';
 import { createTraceExport, readCollectorFiles, watchCollectorFiles, type Logging } from './telemetry.ts';
 import type { Parts } from './parts.ts';
-import { assertAlone, assertClaimed, claim, fileOfPort, release, takeover } from './takeover-files.ts';
+import {
+  assertAlone,
+  assertClaimed,
+  claim,
+  fileOfPort,
+  release,
+  successorIn,
+  takeover,
+} from './takeover-files.ts';
 import {
   createSupervisor,
   discoveryWatch,
@@ -48,7 +56,7 @@ import { EventSources } from '../control/events/event-sources.ts';
 import { HealthRegistry } from '../control/health/health-registry.ts';
 import { ExplainControl } from '../explain/setup/explain-control.ts';
 import { LiveHub } from '../explain/live/live-hub.ts';
-import { TakeoverResponder } from '../control/takeover/takeover.ts';
+import { TakeoverResponder, type Successor } from '../control/takeover/takeover.ts';
 import { pidFileOf } from '../control/takeover/pid-file.ts';
 import { KeyUsageWriter } from '../keys/usage-writer.ts';
 import type { Connections } from '../control/reporting/collector-files.ts';
@@ -151,6 +159,7 @@ export async function startGateway(options: StartOptions, logging: Logging): Pro
           else claim(pidFile, 'any', log);
         },
         isAlone: () => predecessor?.hasEnded() ?? true,
+        successor: successorIn(pidFile, log),
       },
     );
     predecessor?.complete();
@@ -165,7 +174,7 @@ export async function startGateway(options: StartOptions, logging: Logging): Pro
     };
     return { ...gateway, stop };
   } catch (error) {
-    if (predecessor === undefined) release(pidFile, log);
+    release(pidFile, log);
     predecessor?.cancel();
     throw error;
   }
@@ -178,6 +187,7 @@ interface Folder {
   claimFolder(): void;
   /** Whether no gateway that is taken over still runs. */
   isAlone(): boolean;
+  readonly successor: Successor;
 }
 
 async function startParts(options: LoggedStart, folder: Folder): Promise<Gateway> {
@@ -237,7 +247,7 @@ async function startParts(options: LoggedStart, folder: Folder): Promise<Gateway
     logReady(parts, managementPort, ports);
     if (recovering === undefined) parts.snapshotFile?.changed();
     else recoverDatabase(parts, recovering, changes, announceToken);
-    const takeover = new TakeoverResponder(management, log);
+    const takeover = new TakeoverResponder(management, folder.successor, log);
     const stop = async (): Promise<void> => {
       phase = 'stopping';
       takeover.stop();

@@ -5,7 +5,7 @@
 import { dirname, join, resolve } from 'node:path';
 import { systemClock } from '../lib/clock.ts';
 import type { Logger } from '../observe/log.ts';
-import { requestTakeover } from '../control/takeover/takeover.ts';
+import { requestTakeover, type Successor } from '../control/takeover/takeover.ts';
 import { takenError } from '../control/takeover/free-address.ts';
 import { hasOpen, type PidFile } from '../control/takeover/pid-file.ts';
 import { unixSocketProblem } from '../control/unix-socket/unix-listener.ts';
@@ -61,6 +61,11 @@ function sharedFolder({ path }: PidFile, pid: number | undefined): StartError {
   );
 }
 
+/** The process that takes over from this one. If it fails, the folder is this process's again. */
+export function successorIn(pidFile: PidFile | undefined, log: Logger): Successor {
+  return { pid: () => pidFile?.nextPid(), failed: () => claim(pidFile, 'any', log) };
+}
+
 /** Throws when another gateway that started at the same moment has claimed the file after this one. */
 export function assertClaimed(pidFile: PidFile | undefined): void {
   const pid = pidFile?.holder();
@@ -80,8 +85,14 @@ export async function takeover(
     return undefined;
   }
   try {
+    pidFile?.announce();
+  } catch (error) {
+    log.debug({ err: error }, 'cannot write the file that names this process to the running gateway');
+  }
+  try {
     return await requestTakeover(pid, server, systemClock);
   } catch (error) {
+    release(pidFile, log);
     throw startError('Cannot take over', error);
   }
 }

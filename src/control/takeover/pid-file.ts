@@ -3,7 +3,8 @@
  * that two processes never write the same files. It is named after the gateway's file: `headgate.pid` beside
  * `headgate.db` or `headgate.snapshot`. It contains the process id and the start time of the process (field 22 of
  * `/proc/<pid>/stat`, proc(5)), because process ids are reused: a file left by a crash must not name an unrelated
- * process. The process keeps the file open, which distinguishes a folder from a copy of it.
+ * process. The process keeps the file open, which distinguishes a folder from a copy of it. A process that is about to
+ * take over writes the same into a second file, with `.next` after the name.
  */
 import {
   closeSync,
@@ -14,6 +15,7 @@ import {
   renameSync,
   rmSync,
   statSync,
+  writeFileSync,
   writeSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -29,7 +31,11 @@ export interface PidFile {
   otherPid(): number | undefined;
   /** Like `otherPid`, but only if that process has this very file open; undefined for a copied folder. */
   holder(): number | undefined;
-  /** Removes the file if it still names this process. Throws the system's error when it cannot be removed. */
+  /** Writes this process into the second file. Throws the system's error when it cannot be written. */
+  announce(): void;
+  /** The process that the second file names, if it is alive and not this one. */
+  nextPid(): number | undefined;
+  /** Removes the files that still name this process. Throws the system's error when one cannot be removed. */
   release(): void;
 }
 
@@ -41,6 +47,7 @@ export function pidFileOf(file: string): PidFile {
   const path = join(dirname(file), `${basename(file).replace(/\.(?:db|sqlite3?|snapshot)$/, '')}.pid`);
   const own = `${process.pid} ${startOf(process.pid) ?? 0}`;
   let descriptor: number | undefined;
+  const nextPath = `${path}.next`;
   const formerPath = join(dirname(file), FORMER_NAME);
   const named = (where = path): string | undefined => {
     try {
@@ -94,9 +101,11 @@ export function pidFileOf(file: string): PidFile {
     },
     otherPid,
     holder,
+    announce: () => writeFileSync(nextPath, `${own}\n`, { mode: 0o644 }),
+    nextPid: () => pidIn(named(nextPath)),
     release() {
       close();
-      if (named() === own) rmSync(path, { force: true });
+      for (const each of [nextPath, path]) if (named(each) === own) rmSync(each, { force: true });
     },
   };
 }

@@ -7,8 +7,10 @@
  *   new: opens the database, reads the configuration, opens both ports
  *   new → old: SIGTERM            old drains and ends
  *
- * If the new process fails it sends SIGUSR2 again; if it vanishes, a timer of the old process expires. In both cases
- * the old process reopens its management port.
+ * If the new process fails it sends SIGUSR2 again; if it vanishes, the old process notices, because the new one has
+ * written a file with its process id (pid-file.ts). In both cases the old process reopens its management port. A signal
+ * alone does not tell who sent it: that of another new process, which comes after one that vanished, is told from the
+ * second one of the first by that file. Without the file, as with a version that does not write it, a timer expires.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../observe/log.ts';
@@ -16,6 +18,8 @@ import { listeningError, type Address } from './free-address.ts';
 
 /** After this the old process assumes that the new one has failed. */
 const RESUME_MS = 60_000;
+/** How often the old process checks that the new one still lives. */
+const CHECK_MS = 500;
 /** The old process first finishes running management requests. */
 const PORT_TIMEOUT_MS = 15_000;
 const PORT_POLL_MS = 20;
@@ -26,48 +30,88 @@ export interface Suspendable {
   resume(): Promise<void>;
 }
 
-/** The old process: closes the management port at the first request, reopens it at the second. */
+/** What the old process knows of the new one. */
+export interface Successor {
+  /** The process that announces that it takes over, if it is alive. */
+  pid(): number | undefined;
+  /** It has failed: this process serves on. */
+  failed(): void;
+}
+
+/**
+ * The old process: closes the management port at the first request of a new process, reopens it at the second one of
+ * the same process, and when that is gone.
+ */
 export class TakeoverResponder {
   readonly #management: Suspendable;
+  readonly #successor: Successor;
   readonly #log: Logger;
   readonly #resumeMs: number;
   #isSuspended = false;
+  /** The new process; undefined if it is unknown. */
+  #pid: number | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #check: NodeJS.Timeout | undefined;
   #step: Promise<void> = Promise.resolve();
 
-  constructor(management: Suspendable, log: Logger, resumeMs = RESUME_MS) {
+  constructor(management: Suspendable, successor: Successor, log: Logger, resumeMs = RESUME_MS) {
     this.#management = management;
+    this.#successor = successor;
     this.#log = log;
     this.#resumeMs = resumeMs;
   }
 
   /** Never rejects. Requests are carried out one after another. */
   request(): Promise<void> {
-    this.#step = this.#step.then(() => (this.#isSuspended ? this.#resume() : this.#suspend()));
-    return this.#step;
+    return this.#then(() => {
+      const pid = this.#successor.pid();
+      if (!this.#isSuspended) return this.#suspend(pid);
+      // Another one tries after the first has vanished.
+      if (pid !== undefined && pid !== this.#pid) return this.#waitFor(pid);
+      return this.#resume();
+    });
   }
 
   /** The process stops and will not reopen the port. */
   stop(): void {
     clearTimeout(this.#timer);
+    clearInterval(this.#check);
   }
 
-  async #suspend(): Promise<void> {
+  #then(work: () => void | Promise<void>): Promise<void> {
+    this.#step = this.#step.then(work);
+    return this.#step;
+  }
+
+  async #suspend(pid: number | undefined): Promise<void> {
     this.#isSuspended = true;
     this.#log.info('another process takes over: management port closed, traffic continues');
     await this.#management.suspend();
-    this.#timer = setTimeout(() => void this.request(), this.#resumeMs);
+    this.#waitFor(pid);
+  }
+
+  #waitFor(pid: number | undefined): void {
+    this.stop();
+    this.#pid = pid;
+    this.#timer = setTimeout(() => void this.#then(() => this.#resume()), this.#resumeMs);
+    if (pid === undefined) return;
+    this.#check = setInterval(() => {
+      if (this.#successor.pid() !== undefined) return;
+      clearInterval(this.#check);
+      void this.#then(() => (this.#isSuspended && this.#pid === pid ? this.#resume() : undefined));
+    }, CHECK_MS);
   }
 
   async #resume(): Promise<void> {
-    clearTimeout(this.#timer);
+    this.stop();
     try {
       await this.#management.resume();
       this.#isSuspended = false;
+      this.#successor.failed();
       this.#log.warn('takeover failed: the management port is open again');
     } catch (error) {
       this.#log.error({ err: error }, 'cannot reopen the management port or its Unix socket');
-      this.#timer = setTimeout(() => void this.request(), this.#resumeMs);
+      this.#timer = setTimeout(() => void this.#then(() => this.#resume()), this.#resumeMs);
     }
   }
 }

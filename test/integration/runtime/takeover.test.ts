@@ -2,12 +2,13 @@
  * A new process takes the place of a running one (docs/how-to/upgrade-without-a-gap.md): seen by clients
  * who never stop asking, and by operators who write meanwhile.
  */
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { ADMIN_TOKEN, runToEnd, startGateway, type TestGateway } from '../../support/gateway.ts';
+import { ADMIN_TOKEN, MAIN, runToEnd, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { freePort } from '../../support/backends/origin-process.ts';
 import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { connectRaw, type RawClient } from '../../support/clients/raw-client.ts';
@@ -139,6 +140,37 @@ describe('headgate start --take-over', () => {
     expect((await exited)[0]).toBe(0);
     expect((await request(after, '/a/v1/x')).status).toBe(200);
   });
+
+  it(
+    'that is killed leaves everything to the running one, and another can take over at once',
+    TIMEOUT,
+    async () => {
+      const before = await start();
+      await createService(before, 'a', origin.port);
+      const killed = spawn(process.execPath, [MAIN, ...TAKE_OVER], {
+        env: {
+          PATH: process.env['PATH'],
+          ...env,
+          GATEWAY_DATABASE_URL: `sqlite://${join(folder, 'headgate.db')}`,
+          GATEWAY_ADMIN_TOKEN: ADMIN_TOKEN,
+        },
+        stdio: 'ignore',
+      });
+      await until(() => logged(before, 'another process takes over'), 30_000);
+      killed.kill('SIGKILL');
+      await until(() => logged(before, 'is open again'), 10_000);
+      await before.must('PATCH', revisionPath('a'), { backend_base_path: '/kept' });
+      expect((await request(before, '/a/v1/x')).status).toBe(200);
+      expect(origin.seen.at(-1)?.url).toBe('/kept/x');
+      expect(readFileSync(join(folder, 'headgate.pid'), 'latin1')).toMatch(`${before.process.pid} `);
+      const exited = once(before.process, 'exit');
+      const after = await start(TAKE_OVER);
+      expect((await exited)[0]).toBe(0);
+      expect((await request(after, '/a/v1/x')).status).toBe(200);
+      await after.stop();
+      expect(readdirSync(folder).filter((name) => name.startsWith('headgate.pid'))).toEqual([]);
+    },
+  );
 
   it('simply starts when no gateway runs, and never signals another program', TIMEOUT, async () => {
     // A file left behind by a crash has the id of a process that is another program now: this one.

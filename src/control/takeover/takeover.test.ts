@@ -1,0 +1,62 @@
+import { pino } from 'pino';
+import { afterEach, expect, test } from 'vitest';
+import { until } from '../../../test/support/measure/until.ts';
+import { TakeoverResponder } from './takeover.ts';
+
+const responders: TakeoverResponder[] = [];
+afterEach(() => {
+  for (const responder of responders.splice(0)) responder.stop();
+});
+
+function start(resumeMs = 60_000) {
+  const seen: string[] = [];
+  /** The process that announces that it takes over; undefined: none that lives. */
+  const next: { pid: number | undefined } = { pid: undefined };
+  const management = {
+    suspend: async () => void seen.push('closed'),
+    resume: async () => void seen.push('open'),
+  };
+  const successor = { pid: () => next.pid, failed: () => void seen.push('failed') };
+  const responder = new TakeoverResponder(management, successor, pino({ enabled: false }), resumeMs);
+  responders.push(responder);
+  return { seen, next, responder };
+}
+
+test('the second signal of a new process opens the port again', async () => {
+  const { seen, next, responder } = start();
+  next.pid = 7;
+  await responder.request();
+  expect(seen).toEqual(['closed']);
+  await responder.request();
+  expect(seen).toEqual(['closed', 'open', 'failed']);
+});
+
+test('a new process that vanishes is noticed', async () => {
+  const { seen, next, responder } = start();
+  next.pid = 7;
+  await responder.request();
+  next.pid = undefined;
+  await until(() => seen.length > 1, 5_000);
+  expect(seen).toEqual(['closed', 'open', 'failed']);
+});
+
+test('the first signal of another process after one that vanished is no second one', async () => {
+  const { seen, next, responder } = start();
+  next.pid = 7;
+  await responder.request();
+  next.pid = 8;
+  await responder.request();
+  expect(seen, 'it takes over now').toEqual(['closed']);
+  await responder.request();
+  expect(seen, 'it has failed').toEqual(['closed', 'open', 'failed']);
+});
+
+test('a new process that does not announce itself has a while', async () => {
+  const { seen, responder } = start(100);
+  await responder.request();
+  expect(seen).toEqual(['closed']);
+  await until(() => seen.length > 1, 5_000);
+  await responder.request();
+  await responder.request();
+  expect(seen).toEqual(['closed', 'open', 'failed', 'closed', 'open', 'failed']);
+});
