@@ -77,6 +77,7 @@ import { memoryProblem } from '../settings/memory-shares.ts';
 import type { Settings } from '../settings/settings.ts';
 import { ClientCertificates } from '../proxy/upstream/tls/backend-tls.ts';
 import type { Repository } from '../storage/repository.ts';
+import { unusableDatabase } from '../storage/storage-errors.ts';
 
 export { migrateDatabase } from './database.ts';
 export { createLogging } from './telemetry.ts';
@@ -150,6 +151,11 @@ export async function startGateway(options: StartOptions, logging: Logging): Pro
     // Before anything is written to the folder. A SQLite database has its own lock.
     if (database.kind === 'postgres') claim(pidFile, 'ended', log);
   }
+  const { proxy } = settings;
+  const ports = [proxy.port, proxy.tlsPort ?? 0].filter((port) => port > 0);
+  const alone = Promise.withResolvers<void>();
+  // Often no write waits.
+  alone.promise.catch(() => undefined);
   try {
     const gateway = await startParts(
       { ...options, logging },
@@ -160,9 +166,12 @@ export async function startGateway(options: StartOptions, logging: Logging): Pro
         },
         isAlone: () => predecessor?.hasEnded() ?? true,
         successor: successorIn(pidFile, log),
+        mayWrite: () => alone.promise,
+        refuseWrites: async () => alone.reject(unusableDatabase('this gateway could not start')),
       },
     );
     predecessor?.complete();
+    alone.resolve(predecessor?.left(ports, proxy.drainGraceMs));
     const stop = async (): Promise<void> => {
       try {
         await gateway.stop();
@@ -188,6 +197,10 @@ interface Folder {
   /** Whether no gateway that is taken over still runs. */
   isAlone(): boolean;
   readonly successor: Successor;
+  /** Resolves when no request can reach a gateway that is taken over, and would not see a write. */
+  mayWrite(): Promise<void>;
+  /** The start has failed, or the process stops: writes that still wait are refused. */
+  refuseWrites(): Promise<void>;
 }
 
 async function startParts(options: LoggedStart, folder: Folder): Promise<Gateway> {
@@ -223,9 +236,9 @@ async function startParts(options: LoggedStart, folder: Folder): Promise<Gateway
     const configFile = await startConfigFile(parts, writing, options.env);
     undo.add(async () => configFile?.stop());
     const shownSettings = settingsInForce(options.env);
-    const further = { writing, configFile, threads: THREADS, shownSettings, phase: () => phase };
+    const further = { writing, configFile, threads: THREADS, shownSettings, phase: () => phase, ...folder };
     const management = await createManagement(parts, supervisor, changes, tls, further);
-    undo.add(() => Promise.all([management.close(), parts.acme.service?.stop()]));
+    undo.add(() => Promise.all([folder.refuseWrites(), management.close(), parts.acme.service?.stop()]));
     // The management port first: of two gateways started at the same time, only one may serve traffic.
     const managementPort = await listenForManagement(management, settings);
     connecting.ownListeners.set('management', managementPort);

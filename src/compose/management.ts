@@ -91,6 +91,7 @@ export interface ManagementParts {
   /** The settings as the API shows them, with secrets masked. */
   readonly shownSettings: readonly SettingInForce[];
   readonly phase: () => Phase;
+  readonly mayWrite: () => Promise<void>;
 }
 
 export async function createManagement(
@@ -98,7 +99,7 @@ export async function createManagement(
   supervisor: Supervisor,
   { cluster }: Changes,
   certificates: { readonly watches: CertificateWatches; readonly management: CertificatePair | undefined },
-  { writing, configFile, threads, shownSettings, phase }: ManagementParts,
+  { writing, configFile, threads, shownSettings, phase, mayWrite }: ManagementParts,
 ): Promise<ManagementListening> {
   const { settings, version, clock, log, repository, state } = parts;
   const startedMs = clock.monotonicMs();
@@ -111,6 +112,7 @@ export async function createManagement(
   parts.traces?.readMetrics(metricsText);
   return createManagementServer({
     ...writing,
+    mayWrite,
     nodes: nodesAccess(cluster),
     adminToken: settings.adminToken,
     authFailuresPerMinute: settings.server.authFailuresPerMinute,

@@ -5,7 +5,7 @@
 import { dirname, join, resolve } from 'node:path';
 import { systemClock } from '../lib/clock.ts';
 import type { Logger } from '../observe/log.ts';
-import { requestTakeover, type Successor } from '../control/takeover/takeover.ts';
+import { requestTakeover, type Successor, type Takeover } from '../control/takeover/takeover.ts';
 import { takenError } from '../control/takeover/free-address.ts';
 import { hasOpen, type PidFile } from '../control/takeover/pid-file.ts';
 import { unixSocketProblem } from '../control/unix-socket/unix-listener.ts';
@@ -77,7 +77,7 @@ export async function takeover(
   pidFile: PidFile | undefined,
   { server }: Settings,
   log: Logger,
-): Promise<Awaited<ReturnType<typeof requestTakeover>> | undefined> {
+): Promise<Takeover | undefined> {
   if (server.port === 0) throw new StartError('Cannot take over: GATEWAY_SERVER__PORT must name a port');
   const pid = pidFile?.otherPid();
   if (pid === undefined) {

@@ -89,6 +89,8 @@ export interface ManagementDependencies extends WriteDependencies {
   readonly logger: FastifyBaseLogger;
   /** Version of Headgate, for the OpenAPI document. */
   readonly version: string;
+  /** Writes wait for it; absent: they need not wait. */
+  readonly mayWrite?: () => Promise<void>;
   /** For tests; milliseconds. */
   readonly closeGraceMs?: number;
 }
@@ -103,7 +105,8 @@ export async function createManagementServer(
   const isFallback = dependencies.status.fallback() !== undefined;
   const checked = dependencies.status.configFile() === undefined ? repository : IN_MEMORY;
   const database = new DatabaseCheck(checked, clock, logger, isFallback);
-  const write = watchedWrites(createWritePath(dependencies), database);
+  const { mayWrite = async () => undefined } = dependencies;
+  const write = watchedWrites(createWritePath(dependencies), database, mayWrite);
   const access = createAccess({ ...dependencies, isSecure: tls !== undefined, write });
   const context: ManagementContext = { ...contextOf(dependencies, write, database), signIn: access.signIn };
   const operations = allOperations(context);
@@ -195,8 +198,9 @@ function contextOf(
 }
 
 /** A write that the database refuses is a reason to test it. */
-function watchedWrites(write: WritePath, database: DatabaseCheck): WritePath {
+function watchedWrites(write: WritePath, database: DatabaseCheck, mayWrite: () => Promise<void>): WritePath {
   return async (...call) => {
+    await mayWrite();
     try {
       const result = await write(...call);
       if (!isFailure(result)) database.wrote();

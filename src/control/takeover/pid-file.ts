@@ -12,6 +12,7 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   renameSync,
   rmSync,
   statSync,
@@ -135,6 +136,25 @@ export function hasOpen(pid: number, file: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** The sockets that a process has open, as `listeningSockets` names them; none if that cannot be read. */
+export function socketsOf(pid: number): Set<string> {
+  const folder = `/proc/${pid}/fd`;
+  const found = new Set<string>();
+  try {
+    for (const descriptor of readdirSync(folder)) {
+      try {
+        const link = readlinkSync(join(folder, descriptor));
+        if (link.startsWith('socket:')) found.add(link);
+      } catch {
+        // Closed since the folder was read.
+      }
+    }
+  } catch {
+    // It has ended.
+  }
+  return found;
 }
 
 /** In clock ticks since the machine's start; undefined when there is no such process. */

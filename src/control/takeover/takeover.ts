@@ -5,16 +5,19 @@
  *   new: loads its program
  *   new → old: SIGUSR2            old closes its management port and keeps serving traffic
  *   new: opens the database, reads the configuration, opens both ports
- *   new → old: SIGTERM            old drains and ends
+ *   new → old: SIGTERM            old closes its traffic port, drains and ends
+ *   new: writes
  *
  * If the new process fails it sends SIGUSR2 again; if it vanishes, the old process notices, because the new one has
  * written a file with its process id (pid-file.ts). In both cases the old process reopens its management port. A signal
  * alone does not tell who sent it: that of another new process, which comes after one that vanished, is told from the
  * second one of the first by that file. Without the file, as with a version that does not write it, a timer expires.
  */
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../observe/log.ts';
-import { listeningError, type Address } from './free-address.ts';
+import { listeningError, listeningSockets, type Address } from './free-address.ts';
+import { socketsOf } from './pid-file.ts';
 
 /** After this the old process assumes that the new one has failed. */
 const RESUME_MS = 60_000;
@@ -23,6 +26,8 @@ const CHECK_MS = 500;
 /** The old process first finishes running management requests. */
 const PORT_TIMEOUT_MS = 15_000;
 const PORT_POLL_MS = 20;
+/** The old process closes the traffic port within milliseconds, unless its threads have no processor. */
+const LEAVE_TIMEOUT_MS = 5_000;
 
 /** The management port, as the old process sees it. */
 export interface Suspendable {
@@ -116,17 +121,25 @@ export class TakeoverResponder {
   }
 }
 
+/** The new process, from the moment at which it may open its ports. Either `cancel` or `complete` is to be called. */
+export interface Takeover {
+  cancel(): void;
+  complete(): void;
+  /** Whether the old process is gone. */
+  hasEnded(): boolean;
+  /**
+   * Call it after `complete`. Resolves when the old process accepts no more connections at these ports, or some seconds
+   * after the time that it was to go on doing so.
+   */
+  left(ports: readonly number[], graceMs: number): Promise<void>;
+}
+
 /**
  * The first half of the new process: resolves when the management address is free.
  * @param pid of the old process
- * @returns the two ways to end the takeover, of which exactly one is to be called, and whether the old process is gone
  * @throws Error when the old process does not free the address in time; it has then been told to resume
  */
-export async function requestTakeover(
-  pid: number,
-  address: Address,
-  clock: Clock,
-): Promise<{ cancel(): void; complete(): void; hasEnded(): boolean }> {
+export async function requestTakeover(pid: number, address: Address, clock: Clock): Promise<Takeover> {
   const signal = (name: NodeJS.Signals): void => {
     try {
       process.kill(pid, name);
@@ -151,7 +164,20 @@ export async function requestTakeover(
         `process ${pid} did not free ${address.host}:${address.port} within ${PORT_TIMEOUT_MS} ms`,
       );
     }
-    await new Promise((resolve) => setTimeout(resolve, PORT_POLL_MS));
+    await pause(PORT_POLL_MS);
   }
-  return { cancel: () => signal('SIGUSR2'), complete: () => signal('SIGTERM'), hasEnded };
+  const accepts = (ports: readonly number[]): boolean => {
+    const listening = ports.flatMap((port) => [...listeningSockets(port)]);
+    const own = listening.length === 0 ? undefined : socketsOf(pid);
+    return listening.some((socket) => own?.has(socket) === true);
+  };
+  return {
+    cancel: () => signal('SIGUSR2'),
+    complete: () => signal('SIGTERM'),
+    hasEnded,
+    async left(ports, graceMs) {
+      const untilMs = clock.monotonicMs() + graceMs + LEAVE_TIMEOUT_MS;
+      while (!hasEnded() && accepts(ports) && clock.monotonicMs() < untilMs) await pause(PORT_POLL_MS);
+    },
+  };
 }

@@ -12,7 +12,7 @@ import { ADMIN_TOKEN, MAIN, runToEnd, startGateway, type TestGateway } from '../
 import { freePort } from '../../support/backends/origin-process.ts';
 import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { connectRaw, type RawClient } from '../../support/clients/raw-client.ts';
-import { createService, request, requestText, revisionPath } from '../../support/traffic.ts';
+import { createService, echoed, request, requestText, revisionPath } from '../../support/traffic.ts';
 import { until } from '../../support/measure/until.ts';
 
 const TIMEOUT = { timeout: 90_000 };
@@ -113,6 +113,23 @@ describe('headgate start --take-over', () => {
     expect(await after.stop()).toBe(0);
     expect(existsSync(join(folder, 'headgate.pid'))).toBe(false);
   });
+
+  it(
+    'answers no write while the other still accepts requests, which would not obey it',
+    TIMEOUT,
+    async () => {
+      env['GATEWAY_PROXY__DRAIN_GRACE_MS'] = '2000';
+      const before = await start();
+      await createService(before, 'a', origin.port);
+      const exited = once(before.process, 'exit');
+      const after = await start(TAKE_OVER);
+      await after.must('PATCH', revisionPath('a'), { backend_base_path: '/moved' });
+      const urls = [];
+      for (let count = 0; count < 30; count++) urls.push(echoed(await request(after, '/a/v1/x')).url);
+      expect([...new Set(urls)]).toEqual(['/moved/x']);
+      await exited;
+    },
+  );
 
   it('that fails leaves everything to the running one', TIMEOUT, async () => {
     const before = await start();
