@@ -9,7 +9,7 @@ import { type Clock, systemClock } from '../lib/clock.ts';
 import { SECRET_PLACES } from '../policy/secret-places.ts';
 import type { Repository } from '../storage/repository.ts';
 import { openSqlite } from '../storage/sqlite/sqlite.ts';
-import { StorageFull, StorageUnavailable } from '../storage/storage-errors.ts';
+import { StatementRefused, StorageUnavailable } from '../storage/storage-errors.ts';
 import { DatabaseCheck } from './database-check.ts';
 
 /** Probes often wait a second. */
@@ -84,9 +84,9 @@ test('a database that another program keeps locked is found out, though no answe
 });
 
 /** Of a disk that has room for the test write alone. */
-const FULL = new StorageFull('full', undefined, { reason: 'its disk is full' });
+const FULL = new StatementRefused('full', undefined, { reason: 'its disk is full' });
 
-test('a write that did not fit counts until others have fitted for a while, though test writes do', async () => {
+test('a write that was refused counts until others have passed for a while, though test writes do', async () => {
   let nowMs = 0;
   const check = newCheck({ monotonicMs: () => nowMs });
   check.suspect(FULL);
@@ -107,7 +107,7 @@ test('a write that did not fit counts until others have fitted for a while, thou
   expect(lines).toEqual(['the database cannot be written', 'the database can be used again']);
 });
 
-test('a write that did not fit, or was refused for another reason, does not count for ever', async () => {
+test('a write that was refused does not count for ever, and not at all for a reason that does not last', async () => {
   let nowMs = 0;
   const check = newCheck({ monotonicMs: () => nowMs });
   check.suspect(new StorageUnavailable('too long'));

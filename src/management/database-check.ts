@@ -4,15 +4,15 @@
  * wait for the disk. Slow writes are not a problem of the database; refused writes are. An answer does not wait for
  * long writes of other callers: it uses the last result, and a later answer uses the new one.
  *
- * A test write is small, and may fit where the disk has no room for any other: a table that has to grow cannot, one
- * with free space can be changed. So a write that was refused for lack of room counts for a while, unless the test
- * write fails as well.
+ * A test write is small, and may pass where no other does: on a full disk a table that has to grow cannot, one with
+ * free space can be changed; and of several tables one may be missing or damaged. So a write that was refused for such
+ * a reason counts for a while, unless the test write fails as well.
  */
 import type { Clock } from '../lib/clock.ts';
 import { withTimeout } from '../lib/with-timeout.ts';
 import { messageOf } from '../lib/error-message.ts';
 import type { Repository } from '../storage/repository.ts';
-import { StorageFull, StorageUnavailable, unusableDatabase } from '../storage/storage-errors.ts';
+import { StatementRefused, StorageUnavailable, unusableDatabase } from '../storage/storage-errors.ts';
 
 /** A database that has not answered by then is reported as down. */
 const PING_TIMEOUT_MS = 2_000;
@@ -22,10 +22,10 @@ const WATCH_MS = 5_000;
 /** A successful test write is valid for this time, a failed one for less. */
 const WRITABLE_MS = 5_000;
 const UNWRITABLE_MS = 500;
-/** How long a write that did not fit counts, if no other is tried. */
-const FULL_MS = 60_000;
-/** A successful write this long after it shows that there is room again, and not only for some writes. */
-const ROOM_MS = 5_000;
+/** How long a write that was refused counts, if no other is tried. */
+const REFUSED_MS = 60_000;
+/** A successful write this long after it shows that all writes pass again, and not only some. */
+const PASSES_MS = 5_000;
 
 export interface DatabaseProblem {
   /** `error`: it cannot be read. `degraded`: it cannot be written. */
@@ -46,8 +46,8 @@ export class DatabaseCheck {
   #db: DatabaseProblem['db'] | 'ok' = 'ok';
   #unwritable: DatabaseProblem | undefined;
   #writableUntilMs = -Infinity;
-  /** The last write that did not fit, though the test write does. */
-  #full: { readonly error: StorageFull; readonly atMs: number } | undefined;
+  /** The last write that was refused, though the test write passes. */
+  #refused: { readonly error: StatementRefused; readonly atMs: number } | undefined;
   /** The test write under way. */
   #writing: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -75,7 +75,7 @@ export class DatabaseCheck {
 
   /** Call it after a failed write. */
   suspect(error: StorageUnavailable): void {
-    if (error instanceof StorageFull) this.#full = { error, atMs: this.#clock.monotonicMs() };
+    if (error instanceof StatementRefused) this.#refused = { error, atMs: this.#clock.monotonicMs() };
     this.#writableUntilMs = -Infinity;
     void this.problem();
   }
@@ -84,7 +84,7 @@ export class DatabaseCheck {
   wrote(): void {
     if (this.#unwritable === undefined) return;
     this.#writableUntilMs = -Infinity;
-    if (this.#full !== undefined && this.#fullForMs(this.#full) >= ROOM_MS) this.#full = undefined;
+    if (this.#refused !== undefined && this.#sinceMs(this.#refused) >= PASSES_MS) this.#refused = undefined;
   }
 
   /** undefined when the database works. Never rejects. */
@@ -117,9 +117,9 @@ export class DatabaseCheck {
     const found = await outcomeOf(this.#repository.pingWrite());
     this.#writing = undefined;
     // A test write that fails will also show when the database can be written again.
-    if (found !== null || (this.#full !== undefined && this.#fullForMs(this.#full) >= FULL_MS))
-      this.#full = undefined;
-    const error = found ?? this.#full?.error ?? null;
+    if (found !== null || (this.#refused !== undefined && this.#sinceMs(this.#refused) >= REFUSED_MS))
+      this.#refused = undefined;
+    const error = found ?? this.#refused?.error ?? null;
     const reason = error instanceof StorageUnavailable ? error.reason : undefined;
     this.#unwritable =
       error === null
@@ -132,7 +132,7 @@ export class DatabaseCheck {
     this.#note(error === null ? 'ok' : 'degraded', error);
   }
 
-  #fullForMs({ atMs }: { readonly atMs: number }): number {
+  #sinceMs({ atMs }: { readonly atMs: number }): number {
     return this.#clock.monotonicMs() - atMs;
   }
 

@@ -39,8 +39,11 @@ export function unusableDatabase(problem: string, cause?: unknown, reason?: stri
   return new StorageUnavailable(`Cannot use the database: ${problem}`, cause, { reason, problem });
 }
 
-/** The database has no room for this write. A smaller one may still fit. */
-export class StorageFull extends StorageUnavailable {}
+/**
+ * The database answers and refuses this statement, for a reason that lasts: it has no room, or a table is missing,
+ * damaged or closed to the user. Statements that need less, or other tables, may still pass.
+ */
+export class StatementRefused extends StorageUnavailable {}
 
 /** The connection was lost at a commit: the write may have been stored. */
 export class OutcomeUnknown extends StorageUnavailable {

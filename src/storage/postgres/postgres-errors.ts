@@ -3,11 +3,15 @@
  * unavailable database, a transaction that may be retried, or a programmer error, which is returned unchanged.
  */
 import { connectionText } from '../../lib/error-message.ts';
-import { StorageFull, StorageUnavailable, UniqueViolation, unusableDatabase } from '../storage-errors.ts';
+import {
+  StatementRefused,
+  StorageUnavailable,
+  UniqueViolation,
+  unusableDatabase,
+} from '../storage-errors.ts';
 import { UNIQUE_CONSTRAINTS } from '../sql/kysely-tables.ts';
 
 const UNIQUE_VIOLATION = '23505';
-const DISK_FULL = '53100';
 /**
  * Of a statement that writes on a standby or in a read-only transaction; and of the beginning of a transaction that
  * says that it writes, on a standby.
@@ -22,7 +26,7 @@ const UNAVAILABLE: ReadonlyMap<string, string> = new Map([
   ['28', 'it refuses the user or the password'],
   ['3D', 'it has no such database'],
   ['53', 'it is out of resources or of connections'],
-  [DISK_FULL, 'its disk is full'],
+  ['53100', 'its disk is full'],
   ['57', 'it was stopped, or took too long'],
   ['58', 'its system failed'],
   ['XX', 'it is damaged'],
@@ -39,6 +43,9 @@ const UNAVAILABLE: ReadonlyMap<string, string> = new Map([
   ['55P03', 'another transaction holds a lock on it'],
   ['57014', 'it took too long'],
 ]);
+
+/** Those of `UNAVAILABLE` that are about what a statement needs, and last until an operator has changed something. */
+const LASTING = /^(?:53100|58|XX|42501|42P01|42703|42P10)/;
 
 interface ServerError extends Error {
   readonly code: string;
@@ -84,7 +91,7 @@ export function mapPostgresError(error: unknown): unknown {
   const reason = UNAVAILABLE.get(error.code) ?? UNAVAILABLE.get(error.code.slice(0, 2));
   if (reason === undefined) return error;
   const unusable = unusableDatabase(`${reason} (${error.message})`, error, reason);
-  return error.code === DISK_FULL ? new StorageFull(unusable.message, error, unusable) : unusable;
+  return LASTING.test(error.code) ? new StatementRefused(unusable.message, error, unusable) : unusable;
 }
 
 function sourceOf(error: unknown): unknown {

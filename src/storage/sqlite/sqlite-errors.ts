@@ -2,11 +2,15 @@
  * What SQLite's result codes (https://sqlite.org/rescode.html) mean for callers: a duplicate, a database that cannot
  * be used now, or a programmer error, which is passed on unchanged.
  */
-import { StorageFull, UniqueViolation, unusableDatabase } from '../storage-errors.ts';
+import { StatementRefused, UniqueViolation, unusableDatabase } from '../storage-errors.ts';
 import { UNIQUE_CONSTRAINTS } from '../sql/kysely-tables.ts';
 
 const SQLITE_BUSY = 5;
+const SQLITE_IOERR = 10;
+const SQLITE_CORRUPT = 11;
 const SQLITE_FULL = 13;
+/** About what a statement needs; they last until an operator has changed something. */
+const LASTING: ReadonlySet<number> = new Set([SQLITE_IOERR, SQLITE_CORRUPT, SQLITE_FULL]);
 const SQLITE_CONSTRAINT_PRIMARYKEY = 1555;
 const SQLITE_CONSTRAINT_UNIQUE = 2067;
 
@@ -17,8 +21,8 @@ const UNAVAILABLE: ReadonlyMap<number, string> = new Map([
   [6, 'a table of it is locked'],
   [7, 'there is not enough memory'],
   [8, 'it is read-only'],
-  [10, 'reading or writing it failed, for example because the disk is full or damaged'],
-  [11, 'the file is corrupt'],
+  [SQLITE_IOERR, 'reading or writing it failed, for example because the disk is full or damaged'],
+  [SQLITE_CORRUPT, 'the file is corrupt'],
   [SQLITE_FULL, 'the disk is full'],
   [14, 'the file cannot be opened'],
   [15, 'the locking protocol failed'],
@@ -53,8 +57,8 @@ export function mapSqliteError(error: unknown): unknown {
   const reason = unavailableReason(error);
   if (reason === undefined) return error;
   const unusable = unusableDatabase(`${reason} (${error.message})`, error, reason);
-  const isFull = (error.errcode & 0xff) === SQLITE_FULL;
-  return isFull ? new StorageFull(unusable.message, error, unusable) : unusable;
+  const isLasting = LASTING.has(error.errcode & 0xff);
+  return isLasting ? new StatementRefused(unusable.message, error, unusable) : unusable;
 }
 
 /** Reads `UNIQUE constraint failed: version.app_id, version.version`. */

@@ -31,6 +31,20 @@ const CLUSTER = {
   GATEWAY_DATABASE__TIMEOUT_MS: '1200',
 };
 
+/** Of the table of the audit log, which each write extends. */
+const FULL_DISK = {
+  why: 'its disk is full',
+  breaking: `create function full_disk() returns trigger language plpgsql as $$
+    begin raise exception 'could not extend file' using errcode = 'disk_full'; end $$;
+    create trigger full_disk before insert on audit_entry execute function full_disk()`,
+  repair: 'drop trigger full_disk on audit_entry; drop function full_disk',
+};
+const MISSING_TABLE = {
+  why: 'a table is missing',
+  breaking: 'alter table audit_entry rename to audit_gone',
+  repair: 'alter table audit_gone rename to audit_entry',
+};
+
 let rig: NodesRig;
 let server: PostgresServer;
 let origin: Origin;
@@ -72,31 +86,24 @@ describe('two gateways', () => {
     relay.close();
   });
 
-  test(
-    'whose server has no room for the tables that have to grow, but for others',
-    async () => {
-      const error = `raise exception 'could not extend file' using errcode = 'disk_full'`;
-      await server.query(
-        url,
-        `create function full_disk() returns trigger language plpgsql as $$ begin ${error}; end $$`,
-      );
-      await server.query(
-        url,
-        'create trigger full_disk before insert on audit_entry execute function full_disk()',
-      );
+  test.each([FULL_DISK, MISSING_TABLE])(
+    'whose server refuses writes for a reason that the test write does not meet: $why',
+    async ({ breaking, why, repair }) => {
+      const logged = () => a.logs().filter(({ msg }) => msg === 'the database cannot be written');
+      const before = logged().length;
+      await server.query(url, breaking);
       const load = traffic([a, b]);
       await refusedInTime(a);
-      const reason = 'The database cannot be written: its disk is full';
+      const reason = `The database cannot be written: ${why}`;
       await expect.poll(async () => (await a.api('GET', '//readyz')).body.data.reason, BACK).toBe(reason);
       const { status, body } = await a.api('GET', '/health');
       expect([status, body.data.db]).toEqual([503, 'degraded']);
-      const logged = a.logs().filter(({ msg }) => msg === 'the database cannot be written');
-      expect(logged).toMatchObject([
-        { level: 'error', reason: expect.stringMatching(/its disk is full \(could not/) },
+      expect(logged().slice(before)).toMatchObject([
+        { level: 'error', reason: expect.stringContaining(`${why} (`) },
       ]);
       const codes = ((await a.must('GET', '/problems')) as { code: string }[]).map(({ code }) => code);
       expect(codes).toContain('database_unwritable');
-      await server.query(url, 'drop trigger full_disk on audit_entry; drop function full_disk');
+      await server.query(url, repair);
       const isWell = async (): Promise<boolean> => {
         await writeNumber(a, 10);
         return (await a.api('GET', '//readyz')).body.data.reason === null;
