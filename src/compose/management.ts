@@ -48,6 +48,7 @@ import { nodesAccess, statsAccess } from './start-stats.ts';
 import { isClockWrong, wrongClockText } from '../control/database/clock-watch.ts';
 import { lackText } from '../control/problems/certificate-problems.ts';
 import { trustAccess, type TrustAccess } from '../control/certificates/trust-access.ts';
+import { heartbeatReason } from '../control/problems/heartbeat-problems.ts';
 import { problemsOf } from './problems.ts';
 import { stateAccess } from './state.ts';
 import { listenError } from './start-error.ts';
@@ -132,6 +133,7 @@ export async function createManagement(
       uptimeSecs,
       fallback: () => fallbackText(parts),
       limits: () => parts.limitNode?.problem,
+      heartbeat: () => heartbeatReason(cluster.heartbeatFailure),
       clock: () => clockProblem(parts),
       secrets: () => parts.secretWatch.problem,
       ...certificateStatus(parts, watches, trust),

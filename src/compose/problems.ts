@@ -23,6 +23,7 @@ import {
 } from '../control/problems/certificate-problems.ts';
 import { clockProblems, type NodeClock } from '../control/problems/clock-problems.ts';
 import { found, type FoundProblem } from '../control/problems/found-problem.ts';
+import { heartbeatProblems } from '../control/problems/heartbeat-problems.ts';
 import { keySetProblems } from '../control/problems/key-set-problems.ts';
 import { RECENT_MS } from '../control/problems/recent-events.ts';
 import {
@@ -70,6 +71,7 @@ export async function problemsOf(parts: Parts, others: ProblemParts): Promise<re
     ...workerProblems(parts, supervisor),
     ...parts.programWatch.problems(),
     ...parts.troubles.nodes.problems(),
+    ...heartbeatProblems(cluster.heartbeatFailure, cluster.name),
     ...clockProblems(clocks),
     ...breakerProblems(state, health),
     ...discoveryProblems(state, parts.discovery),

@@ -54,6 +54,8 @@ export interface ManagementStatus {
   fallback(): string | undefined;
   /** How rate limits work while the shared store is unreachable; undefined when it is reachable. */
   limits(): string | undefined;
+  /** Why the heartbeat of this gateway fails, in words; undefined while it works. */
+  heartbeat(): string | undefined;
   /** How wrong the clock is, in words; undefined when it is right, or cannot be compared. */
   clock(): string | undefined;
   /** Which secrets of the database cannot be decrypted; undefined when all can, as far as is known. */

@@ -34,6 +34,7 @@ afterEach(async () => {
 function newCheck(clock: Pick<Clock, 'monotonicMs'> = systemClock): DatabaseCheck {
   const counted = {
     ping: () => repository.ping(),
+    assertPrivileges: () => repository.assertPrivileges(),
     pingWrite: () => {
       pings += 1;
       return repository.pingWrite();

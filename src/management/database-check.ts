@@ -32,7 +32,11 @@ export interface DatabaseProblem {
   readonly db: 'error' | 'degraded';
   /** For anonymous callers: contains no path and no host. */
   readonly reason: string;
+  /** The same for signed-in callers; undefined if it says no more. */
+  readonly detail?: string | undefined;
 }
+
+type Checked = Pick<Repository, 'ping' | 'pingWrite' | 'assertPrivileges'>;
 
 interface Log {
   error(fields: object, text: string): void;
@@ -40,7 +44,7 @@ interface Log {
 }
 
 export class DatabaseCheck {
-  readonly #repository: Pick<Repository, 'ping' | 'pingWrite'>;
+  readonly #repository: Checked;
   readonly #clock: Pick<Clock, 'monotonicMs'>;
   readonly #log: Log;
   #db: DatabaseProblem['db'] | 'ok' = 'ok';
@@ -53,12 +57,7 @@ export class DatabaseCheck {
   #timer: NodeJS.Timeout | undefined;
 
   /** @param isDown whether the database is already known, and logged, to be down */
-  constructor(
-    repository: Pick<Repository, 'ping' | 'pingWrite'>,
-    clock: Pick<Clock, 'monotonicMs'>,
-    log: Log,
-    isDown = false,
-  ) {
+  constructor(repository: Checked, clock: Pick<Clock, 'monotonicMs'>, log: Log, isDown = false) {
     this.#repository = repository;
     this.#clock = clock;
     this.#log = log;
@@ -66,7 +65,7 @@ export class DatabaseCheck {
   }
 
   start(): void {
-    this.#timer = setInterval(() => void this.#look(), WATCH_MS).unref();
+    this.#timer = setInterval(() => void this.#watch(), WATCH_MS).unref();
   }
 
   stop(): void {
@@ -92,6 +91,14 @@ export class DatabaseCheck {
     return (await this.#look()) ?? (await this.#lookAtWriting());
   }
 
+  /** Also notices what needs no test write: a privilege that was revoked, and that writing works again. */
+  async #watch(): Promise<void> {
+    if ((await this.#look()) !== undefined) return;
+    const isLacking = (await outcomeOf(this.#repository.assertPrivileges())) instanceof StatementRefused;
+    if (isLacking) this.#writableUntilMs = -Infinity;
+    if (isLacking || this.#unwritable !== undefined) await this.#lookAtWriting();
+  }
+
   async #look(): Promise<DatabaseProblem | undefined> {
     const error = await withTimeout(PING_TIMEOUT_MS, outcomeOf(this.#repository.ping()));
     if (error === null) {
@@ -114,20 +121,14 @@ export class DatabaseCheck {
 
   /** Never rejects. */
   async #tryWriting(): Promise<void> {
-    const found = await outcomeOf(this.#repository.pingWrite());
+    const test = this.#repository.assertPrivileges().then(() => this.#repository.pingWrite());
+    const found = await outcomeOf(test);
     this.#writing = undefined;
     // A test write that fails will also show when the database can be written again.
     if (found !== null || (this.#refused !== undefined && this.#sinceMs(this.#refused) >= REFUSED_MS))
       this.#refused = undefined;
     const error = found ?? this.#refused?.error ?? null;
-    const reason = error instanceof StorageUnavailable ? error.reason : undefined;
-    this.#unwritable =
-      error === null
-        ? undefined
-        : {
-            db: 'degraded',
-            reason: `The database cannot be written${reason === undefined ? '' : `: ${reason}`}`,
-          };
+    this.#unwritable = error === null ? undefined : unwritable(error);
     this.#writableUntilMs = this.#clock.monotonicMs() + (error === null ? WRITABLE_MS : UNWRITABLE_MS);
     this.#note(error === null ? 'ok' : 'degraded', error);
   }
@@ -144,6 +145,16 @@ export class DatabaseCheck {
     else if (db === 'error') this.#log.error({ reason }, 'the database cannot be used');
     else this.#log.error({ reason }, 'the database cannot be written');
   }
+}
+
+function unwritable(error: unknown): DatabaseProblem {
+  const what = 'The database cannot be written';
+  const { reason, problem } = error instanceof StorageUnavailable ? error : {};
+  return {
+    db: 'degraded',
+    reason: reason === undefined ? what : `${what}: ${reason}`,
+    ...(error instanceof StatementRefused && problem !== undefined && { detail: `${what}: ${problem}` }),
+  };
 }
 
 /** null when it succeeded. */

@@ -129,6 +129,7 @@ export async function startManagement(overrides: Partial<ManagementDependencies>
       fallback: () => undefined,
       configFile: () => undefined,
       limits: () => undefined,
+      heartbeat: () => undefined,
       clock: () => undefined,
       secrets: () => undefined,
       certificates: () => undefined,

@@ -303,6 +303,7 @@ describe('service', () => {
         fallback: () => undefined,
         configFile: () => undefined,
         limits: () => undefined,
+        heartbeat: () => undefined,
         clock: () => undefined,
         secrets: () => undefined,
         certificates: () => undefined,

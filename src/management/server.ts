@@ -96,7 +96,8 @@ export interface ManagementDependencies extends WriteDependencies {
 }
 
 /** A configuration from files is in memory: a long change makes others wait, and is not an outage. */
-const IN_MEMORY = { ping: async () => undefined, pingWrite: async () => undefined };
+const nothing = async (): Promise<void> => undefined;
+const IN_MEMORY = { ping: nothing, pingWrite: nothing, assertPrivileges: nothing };
 
 export async function createManagementServer(
   dependencies: ManagementDependencies,

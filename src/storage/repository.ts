@@ -309,7 +309,7 @@ export interface MembershipEvents {
   /** Another gateway has sent a message, to all or to this one. */
   onMessage(text: string): void;
   /** A heartbeat failed: a change may have been announced and not heard, although the database can perhaps be read. */
-  onMissed(): void;
+  onMissed(error: unknown): void;
   /** The connection was lost and is being retried, or is back. */
   onLost(error: unknown): void;
   onBack(): void;
@@ -360,6 +360,10 @@ export interface Repository {
   ping(): Promise<void>;
   /** Checks writing: commits a transaction that changes nothing. */
   pingWrite(): Promise<void>;
+  /**
+   * Throws `StorageUnavailable` if the user of the database lacks a privilege that every write needs. Writes nothing.
+   */
+  assertPrivileges(): Promise<void>;
   /**
    * Runs `work` on one consistent state of the database. Neither `work` here nor that of a write may wait for the
    * network or call the repository itself: it must use the reader or writer that it gets.

@@ -170,7 +170,7 @@ describe('a node', () => {
     events().onPosition({ configVersion: 1, changeId: 'b' });
     expect(looks()).toBe(3);
     expect(careful()).toBe(0);
-    events().onMissed();
+    events().onMissed(new StorageUnavailable('gone'));
     expect([looks(), careful()]).toEqual([3, 1]);
     cluster.applied(2);
     expect(told).toEqual([2]);

@@ -6,6 +6,7 @@
  * no longer wait for it until it has caught up, so a frozen node delays only one write.
  */
 import { hostname } from 'node:os';
+import { messageOf } from '../../lib/error-message.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { uuidv7 } from '../../lib/ids.ts';
@@ -19,7 +20,7 @@ import type {
   NodePlace,
   NodeRecord,
 } from '../../storage/repository.ts';
-import { StorageRefused } from '../../storage/storage-errors.ts';
+import { StatementRefused, StorageRefused, StorageUnavailable } from '../../storage/storage-errors.ts';
 import type { ConfigSync } from './config-sync.ts';
 
 export interface ClusterDeps {
@@ -40,12 +41,26 @@ export interface NodesApplied {
   readonly nodes: number;
 }
 
+/** Why this gateway sends no heartbeats. */
+export interface HeartbeatFailure {
+  /** Without hosts, for anonymous callers; undefined if unknown. */
+  readonly reason: string | undefined;
+  /** For operators. */
+  readonly text: string;
+  readonly sinceMs: number;
+}
+
 /** Another gateway on the same database. */
 export type Peer = Pick<NodeRecord, 'id' | 'name'>;
 
 /** Interval at which the table is read while a write waits, because a notification may be lost with its connection. */
 const ASK_AGAIN_MS = 250;
 const JOIN_AGAIN_MS = 1_000;
+/** A lost connection is usually replaced within this time. */
+const FAILURE_SHOWN_AFTER_MS = 2_000;
+
+export const HEARTBEAT_FIX =
+  'let the user of GATEWAY_DATABASE_URL read and write the table "node" of the primary';
 
 export class Cluster {
   readonly #deps: ClusterDeps;
@@ -65,6 +80,8 @@ export class Cluster {
   readonly #givenUp = new Map<string, number>();
   readonly #listeners = new Set<() => void>();
   readonly #hearers = new Set<(text: string) => void>();
+  /** The last failure of joining or of a heartbeat, and when the first one of them happened. */
+  #failure: { readonly error: unknown; readonly sinceMs: number; readonly shownFromMs: number } | undefined;
   /** The other live gateways, when they were last listed. */
   #peers: readonly Peer[] = [];
 
@@ -108,8 +125,8 @@ export class Cluster {
       await this.#joining;
     } catch (error) {
       if (error instanceof StorageRefused) throw error;
-      this.#deps.log.warn({ err: error }, 'cannot join the other nodes; retrying');
-      this.#lookAnyway();
+      this.#logFailure(error, 'cannot join the other nodes; retrying');
+      this.#missed(error);
       this.#joinLater(store);
     }
   }
@@ -173,6 +190,16 @@ export class Cluster {
     await this.#store?.send(nodeId, texts);
   }
 
+  /** undefined while heartbeats are sent, or if the database has only one gateway. */
+  get heartbeatFailure(): HeartbeatFailure | undefined {
+    if (this.#failure === undefined) return undefined;
+    const { error, sinceMs, shownFromMs } = this.#failure;
+    const { reason } = error instanceof StorageUnavailable ? error : {};
+    if (!(error instanceof StatementRefused) && this.#deps.clock.monotonicMs() < shownFromMs)
+      return undefined;
+    return { reason, text: messageOf(error), sinceMs };
+  }
+
   /** Removes this node from the list. */
   async stop(): Promise<void> {
     this.#stopped = true;
@@ -200,10 +227,14 @@ export class Cluster {
         this.#live = place.count;
         this.#deps.onNodes(place);
       },
-      onMissed: () => this.#lookAnyway(),
-      onLost: (error) => log.warn({ err: error }, 'lost the connection to the other nodes'),
-      onBack: () => log.info('the connection to the other nodes is back'),
+      onMissed: (error) => this.#missed(error),
+      onLost: (error) => this.#logFailure(error, 'lost the connection to the other nodes'),
+      onBack: () => {
+        this.#failure = undefined;
+        log.info('the connection to the other nodes is back');
+      },
     });
+    this.#failure = undefined;
     // From now on the other nodes wait for this node; it reads their earlier writes here.
     await configSync.catchUp();
   }
@@ -216,10 +247,27 @@ export class Cluster {
         const isNews = error instanceof StorageRefused && !this.#refused;
         if (isNews) this.#deps.log.error({ err: error }, 'refused to join the other nodes');
         this.#refused ||= isNews;
-        if (!(error instanceof StorageRefused)) this.#lookAnyway();
+        if (!(error instanceof StorageRefused)) this.#missed(error);
         this.#joinLater(store);
       });
     }, JOIN_AGAIN_MS);
+  }
+
+  /** A refusal lasts until an operator does something; a lost connection is replaced. */
+  #logFailure(error: unknown, text: string): void {
+    if (error instanceof StatementRefused)
+      this.#deps.log.error({ reason: error.message }, `the database refuses heartbeats: ${HEARTBEAT_FIX}`);
+    else this.#deps.log.warn({ err: error }, text);
+  }
+
+  #missed(error: unknown): void {
+    const { clock } = this.#deps;
+    const { sinceMs, shownFromMs } = this.#failure ?? {
+      sinceMs: clock.nowMs(),
+      shownFromMs: clock.monotonicMs() + FAILURE_SHOWN_AFTER_MS,
+    };
+    this.#failure = { error, sinceMs, shownFromMs };
+    this.#lookAnyway();
   }
 
   #onPosition({ configVersion, changeId }: ConfigPosition): void {

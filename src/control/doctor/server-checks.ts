@@ -91,6 +91,7 @@ async function postgresChecks(
     try {
       aheadMs = await clockAheadMs(repository, clock);
       // Writes a value that is there already: a user who may only read would be found out by the first change.
+      await repository.assertPrivileges();
       await repository.pingWrite();
       keys = secretKeyChecks(sealingOf(database), await repository.secrets.count());
     } finally {

@@ -108,6 +108,10 @@ export class RecoveringRepository implements Repository {
     return this.#required().pingWrite();
   }
 
+  async assertPrivileges(): Promise<void> {
+    return this.#required().assertPrivileges();
+  }
+
   async read<T>(work: (reader: ConfigReader) => Promise<T>): Promise<T> {
     return this.#required().read(work);
   }

@@ -72,7 +72,7 @@ function readiness(context: ManagementContext): Operation {
     success: {
       status: 200,
       description:
-        'Workers serve. `reason` says if they do so without the database or without the store of limits, with a certificate that has expired or expires soon, with a clock that differs from that of the database, with secrets that cannot be decrypted, or with an earlier content of the configuration files',
+        'Workers serve. `reason` says if they do so without the database or without the store of limits, while the database refuses writes or heartbeats, with a certificate that has expired or expires soon, with a clock that differs from that of the database, with secrets that cannot be decrypted, or with an earlier content of the configuration files',
       schema: readinessEnvelope,
     },
     handle: async (): Promise<Answer> => {
@@ -81,9 +81,10 @@ function readiness(context: ManagementContext): Operation {
       // Traffic is also served without the database, so an outage of the database must not take the gateway out of
       // service.
       const { status } = context;
-      const database = (await problemOf(context))?.reason;
+      const database = await problemOf(context);
       const reasons = [
-        database,
+        database?.reason,
+        database?.db === 'error' ? undefined : status.heartbeat(),
         fileText(context),
         status.clock(),
         status.secrets(),

@@ -20,6 +20,8 @@ const READ_ONLY: ReadonlySet<string> = new Set(['25006', '0A000']);
 /** Serialization failure and deadlock: the database has rolled back. */
 const TRY_AGAIN: ReadonlySet<string> = new Set(['40001', '40P01']);
 
+export const LACKS_PRIVILEGE = 'the user lacks a privilege in it';
+
 /** Codes, or their classes (two characters), whose cause is the database and not the statement. */
 const UNAVAILABLE: ReadonlyMap<string, string> = new Map([
   ['08', 'the connection to it failed'],
@@ -35,7 +37,7 @@ const UNAVAILABLE: ReadonlyMap<string, string> = new Map([
   ['25P03', 'the transaction was idle for too long'],
   ['25P04', 'the transaction took too long'],
   ['40', 'transactions conflicted with each other too often'],
-  ['42501', 'the user lacks a privilege in it'],
+  ['42501', LACKS_PRIVILEGE],
   ['42P01', 'a table is missing'],
   ['42703', 'a column is missing'],
   // Of ON CONFLICT, which needs a unique index.

@@ -120,8 +120,9 @@ export class PostgresMembership implements Membership {
       this.#client = undefined;
       client?.drop();
       this.#failures += 1;
-      if (this.#failures === 1) events.onLost(mapPostgresError(error));
-      events.onMissed();
+      const failure = mapPostgresError(error);
+      if (this.#failures === 1) events.onLost(failure);
+      events.onMissed(failure);
       return false;
     }
   }

@@ -15,6 +15,7 @@ import { postgresDialect, type PostgresDialectConfig } from './postgres-dialect.
 import { mapPostgresError, mayTryAgain } from './postgres-errors.ts';
 import { PostgresMembership } from './postgres-membership.ts';
 import { announceChange, readLiveNodes, readSealingKeys, sendMessages } from './postgres-nodes.ts';
+import { assertPrivileges } from './postgres-privileges.ts';
 import { MIGRATION_TIMEOUT_MS, preparePostgres, type PrepareOptions } from './postgres-schema.ts';
 import { postgresAddress, type PostgresAddress } from './postgres-tls.ts';
 import type { Repository } from '../repository.ts';
@@ -91,6 +92,7 @@ export async function openPostgres(options: OpenPostgresOptions): Promise<Reposi
     clock: options.clock,
     mayTryAgain,
     announce: announceChange,
+    assertPrivileges,
     sealingKeys: readSealingKeys,
     assertPresent: () => undefined,
   });

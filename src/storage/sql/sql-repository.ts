@@ -51,6 +51,8 @@ export interface SqlBackend {
   readonly mayTryAgain?: (error: unknown) => boolean;
   /** Announces a config version to other processes inside the transaction; they are notified when it commits. */
   readonly announce?: (db: Kysely<Tables>, configVersion: number) => Promise<void>;
+  /** See `Repository.assertPrivileges`; absent: a database without users. */
+  readonly assertPrivileges?: (db: Kysely<Tables>, keepsHistory: boolean) => Promise<void>;
   /** Throws `StorageUnavailable` when the database has gone since it was opened. */
   readonly assertPresent: () => void;
   /** Encrypts secrets before they are stored. */
@@ -152,7 +154,7 @@ export function createSqlRepository(backend: SqlBackend): Repository {
   };
 }
 
-/** The stores with separate interfaces, and how listeners receive events. */
+/** The stores with separate interfaces, how listeners receive events, and what has a file of its own. */
 function createStores(backend: SqlBackend, inRead: InWrite, inWrite: InWrite) {
   const listeners: (() => void)[] = [];
   const onAppended = (): void => {
@@ -165,6 +167,7 @@ function createStores(backend: SqlBackend, inRead: InWrite, inWrite: InWrite) {
     secrets: createSecretStore(deps),
     events: createEventStore(deps),
     deliveries: createDeliveryStore(deps),
+    assertPrivileges: () => assertPrivileges(backend, inRead),
     trimAudit: (maxAgeMs: number) => trimAudit(backend.driver, inRead, inWrite, maxAgeMs),
     onEvents: (listener: () => void): void => void listeners.push(listener),
     onAppended,
@@ -188,6 +191,13 @@ async function sendBackup(
       for await (const text of backupText(db, { ...origin, migrations })) await send(text);
     }),
   );
+}
+
+async function assertPrivileges(
+  { assertPrivileges: check, history }: SqlBackend,
+  inRead: InWrite,
+): Promise<void> {
+  if (check !== undefined) await inRead((db) => check(db, history.maxVersions > 0));
 }
 
 type InWrite = <R>(work: (db: Kysely<Tables>) => Promise<R>) => Promise<R>;

@@ -29,7 +29,10 @@ export function problemsOperation(context: ManagementContext): Operation {
     failures: [],
     handle: async () => {
       const [database, others] = await Promise.all([databaseProblem(context), context.status.problems()]);
-      const problems = bySeverity([...database, ...others]);
+      // Without the database no heartbeat can be sent.
+      const isAway = database.some(({ code }) => code === 'database_unavailable');
+      const own = isAway ? others.filter(({ code }) => code !== 'heartbeat_failing') : others;
+      const problems = bySeverity([...database, ...own]);
       const { length } = problems;
       return answer(200, counted(length, 'problem'), problems);
     },
@@ -40,12 +43,13 @@ async function databaseProblem({ database, nodes, status }: ManagementContext): 
   const problem = await database.problem();
   if (problem === undefined || status.configFile() !== undefined) return [];
   const code = problem.db === 'error' ? 'database_unavailable' : 'database_unwritable';
+  const detail = `${problem.detail ?? problem.reason}. Traffic is served with the present configuration, which cannot be changed until the database works again`;
   return [
     {
       severity: 'critical',
       code,
       title: PROBLEMS[code],
-      detail: `${problem.reason}. Traffic is served with the present configuration, which cannot be changed until the database works again`,
+      detail,
       since: null,
       node: nodes.selfName,
       link: { kind: 'database' },

@@ -9,6 +9,7 @@ const SEVERITIES = ['critical', 'warning', 'info'] as const;
 export const PROBLEMS = {
   database_unavailable: 'The database does not answer',
   database_unwritable: 'The database cannot be written',
+  heartbeat_failing: 'The heartbeat of a gateway fails',
   serving_from_snapshot: 'Traffic is served with a saved configuration',
   snapshot_file_unwritable: 'The snapshot file cannot be written',
   config_file_refused: 'The configuration files are refused',
