@@ -83,6 +83,27 @@ describe('headgate start', () => {
     expect(await ended).toBe(0);
   });
 
+  it.each([
+    [1, 1],
+    [2, 0],
+    [3, 1],
+  ])(
+    '%i times SIGUSR2 during the start: it hands over %i times when it has started',
+    async (sent, handed) => {
+      const started = Promise.withResolvers<void>();
+      let takeovers = 0;
+      const takeover = async (): Promise<void> => void (takeovers += 1);
+      const { signal, listens } = await serve({ takeover }, { started: started.promise });
+      expect(listens('SIGUSR2'), 'without a listener it ends the process').toBe(1);
+      for (let time = 0; time < sent; time++) await signal('SIGUSR2', 0);
+      expect(takeovers).toBe(0);
+      started.resolve();
+      await expect.poll(() => takeovers).toBe(handed);
+      await signal('SIGUSR2', 0);
+      expect(takeovers).toBe(handed + 1);
+    },
+  );
+
   it('remembers a SIGHUP of the start, and reads the files once when it has started', async () => {
     const started = Promise.withResolvers<void>();
     let reads = 0;

@@ -2,8 +2,8 @@
  * `headgate start`: runs the gateway until SIGTERM or SIGINT, then drains it and exits 0. A second signal changes
  * nothing, because npm forwards a signal that the process group has already received. Only the third Ctrl-C of a person
  * who loses patience cuts the drain short. SIGUSR2 starts a takeover; SIGHUP makes the gateway read certificates again.
- * A signal during the start ends the gateway as soon as it has started. SIGHUP during the start of a gateway with files
- * to read is remembered: it reads them again after the start.
+ * A signal during the start ends the gateway as soon as it has started. SIGUSR2 during the start is remembered, because
+ * its usual effect is the end of the process; so is SIGHUP for a gateway with files to read.
  */
 import { EXIT_CODES } from './exit-codes.ts';
 import { NO_SERVICE_MANAGER, type ServiceManager } from './service-manager.ts';
@@ -54,6 +54,12 @@ export async function runUntilSignal(
   };
   process.on('SIGTERM', onStop);
   process.on('SIGINT', onStop);
+  let takeover: Running['takeover'] | undefined;
+  let takeoverRequests = 0;
+  process.on('SIGUSR2', () => {
+    if (takeover === undefined) takeoverRequests += 1;
+    else void takeover();
+  });
   let reload: Running['reload'];
   let isAskedToReload = false;
   // Without files to read again, SIGHUP keeps its usual effect: the terminal is gone. A service manager has no
@@ -65,7 +71,9 @@ export async function runUntilSignal(
     });
   const run = async (): Promise<number> => {
     const gateway = await start();
-    process.on('SIGUSR2', () => void gateway.takeover());
+    takeover = () => gateway.takeover();
+    // A second request takes back the first.
+    if (takeoverRequests % 2 === 1) void takeover();
     reload = async () => {
       service.reloading();
       await gateway.reload?.();
