@@ -183,6 +183,7 @@ export async function startGateway(options: StartOptions, logging: Logging): Pro
     };
     return { ...gateway, stop };
   } catch (error) {
+    // Before the other process claims it again.
     release(pidFile, log);
     predecessor?.cancel();
     throw error;

@@ -43,6 +43,15 @@ export function claim(pidFile: PidFile | undefined, replace: 'any' | 'ended', lo
   }
 }
 
+/** After a takeover that failed: the other process may have claimed the file before. Does not throw. */
+function claimAgain(pidFile: PidFile | undefined, log: Logger): void {
+  try {
+    claim(pidFile, 'ended', log);
+  } catch (error) {
+    log.warn({ err: error }, 'the pid file names another gateway; takeover of this one is not possible');
+  }
+}
+
 /** A file that cannot be removed, as on a read-only disk, names a process that has ended, and is ignored later. */
 export function release(pidFile: PidFile | undefined, log: Logger): void {
   try {
@@ -63,7 +72,7 @@ function sharedFolder({ path }: PidFile, pid: number | undefined): StartError {
 
 /** The process that takes over from this one. If it fails, the folder is this process's again. */
 export function successorIn(pidFile: PidFile | undefined, log: Logger): Successor {
-  return { pid: () => pidFile?.nextPid(), failed: () => claim(pidFile, 'any', log) };
+  return { pid: () => pidFile?.nextPid(), failed: () => claimAgain(pidFile, log) };
 }
 
 /** Throws when another gateway that started at the same moment has claimed the file after this one. */

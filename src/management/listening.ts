@@ -4,6 +4,7 @@
  * not know about each other's workers.
  */
 import { once } from 'node:events';
+import type { Server } from 'node:net';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { fail } from './api/failure.ts';
 import { sendFailure } from './api/send.ts';
@@ -35,6 +36,8 @@ export interface ManagementListening {
   listen(host: string, port: number): Promise<{ readonly port: number }>;
   /** Listens on a Unix socket as well, without TLS. Rejects as `ManagementSocket.listen` does. */
   listenOnPath(place: SocketPlace): Promise<void>;
+  /** Whether the port is handed over. */
+  readonly isSuspended: boolean;
   /** Closes the port, the socket and the connections, after running requests had a moment to finish. */
   suspend(): Promise<void>;
   /**
@@ -87,6 +90,9 @@ export function managementListening(
       return { port: address.port };
     },
     listenOnPath: (place) => unix.listen(place),
+    get isSuspended() {
+      return suspended;
+    },
     async suspend() {
       if (suspended) return;
       suspended = true;
@@ -98,9 +104,7 @@ export function managementListening(
     async resume() {
       if (address === undefined) return;
       if (suspended) {
-        const listening = once(http, 'listening');
-        http.listen({ ...address, backlog: BACKLOG });
-        await listening;
+        await listenAgain(http, address);
         streams.forEach((each) => each.reopen());
         suspended = false;
       }
@@ -117,6 +121,15 @@ export function managementListening(
       await withinGrace(Promise.all([isOpen ? server.close() : closePort(), unix.close()]));
     },
   };
+}
+
+async function listenAgain(
+  http: Server,
+  address: { readonly host: string; readonly port: number },
+): Promise<void> {
+  const listening = once(http, 'listening');
+  http.listen({ ...address, backlog: BACKLOG });
+  await listening;
 }
 
 /** Idle connections are closed with the port. One with a running request would stay for its next one. */

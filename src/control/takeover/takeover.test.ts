@@ -13,8 +13,15 @@ function start(resumeMs = 60_000) {
   /** The process that announces that it takes over; undefined: none that lives. */
   const next: { pid: number | undefined } = { pid: undefined };
   const management = {
-    suspend: async () => void seen.push('closed'),
-    resume: async () => void seen.push('open'),
+    isSuspended: false,
+    async suspend() {
+      management.isSuspended = true;
+      seen.push('closed');
+    },
+    async resume() {
+      management.isSuspended = false;
+      seen.push('open');
+    },
   };
   const successor = { pid: () => next.pid, failed: () => void seen.push('failed') };
   const responder = new TakeoverResponder(management, successor, pino({ enabled: false }), resumeMs);

@@ -9,9 +9,10 @@
  *   new: writes
  *
  * If the new process fails it sends SIGUSR2 again; if it vanishes, the old process notices, because the new one has
- * written a file with its process id (pid-file.ts). In both cases the old process reopens its management port. A signal
- * alone does not tell who sent it: that of another new process, which comes after one that vanished, is told from the
- * second one of the first by that file. Without the file, as with a version that does not write it, a timer expires.
+ * written a file with its process id (pid-file.ts). In both cases the old process reopens its management port and
+ * claims the folder, which the new one may have claimed already. A signal alone does not tell who sent it: that of
+ * another new process, which comes after one that vanished, is told from the second one of the first by that file.
+ * Without the file, as with a version that does not write it, a timer expires.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock } from '../../lib/clock.ts';
@@ -31,7 +32,9 @@ const LEAVE_TIMEOUT_MS = 5_000;
 
 /** The management port, as the old process sees it. */
 export interface Suspendable {
+  readonly isSuspended: boolean;
   suspend(): Promise<void>;
+  /** May reject when the port is open again and only its Unix socket is not. */
   resume(): Promise<void>;
 }
 
@@ -39,7 +42,7 @@ export interface Suspendable {
 export interface Successor {
   /** The process that announces that it takes over, if it is alive. */
   pid(): number | undefined;
-  /** It has failed: this process serves on. */
+  /** It has failed, and the management port is open again. Must not throw. */
   failed(): void;
 }
 
@@ -52,7 +55,6 @@ export class TakeoverResponder {
   readonly #successor: Successor;
   readonly #log: Logger;
   readonly #resumeMs: number;
-  #isSuspended = false;
   /** The new process; undefined if it is unknown. */
   #pid: number | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -70,7 +72,7 @@ export class TakeoverResponder {
   request(): Promise<void> {
     return this.#then(() => {
       const pid = this.#successor.pid();
-      if (!this.#isSuspended) return this.#suspend(pid);
+      if (!this.#management.isSuspended) return this.#suspend(pid);
       // Another one tries after the first has vanished.
       if (pid !== undefined && pid !== this.#pid) return this.#waitFor(pid);
       return this.#resume();
@@ -89,7 +91,8 @@ export class TakeoverResponder {
   }
 
   async #suspend(pid: number | undefined): Promise<void> {
-    this.#isSuspended = true;
+    // A socket that could not be opened after an earlier takeover is not tried again meanwhile.
+    this.stop();
     this.#log.info('another process takes over: management port closed, traffic continues');
     await this.#management.suspend();
     this.#waitFor(pid);
@@ -98,26 +101,38 @@ export class TakeoverResponder {
   #waitFor(pid: number | undefined): void {
     this.stop();
     this.#pid = pid;
-    this.#timer = setTimeout(() => void this.#then(() => this.#resume()), this.#resumeMs);
+    this.#resumeLater();
     if (pid === undefined) return;
     this.#check = setInterval(() => {
       if (this.#successor.pid() !== undefined) return;
       clearInterval(this.#check);
-      void this.#then(() => (this.#isSuspended && this.#pid === pid ? this.#resume() : undefined));
+      void this.#then(() => (this.#management.isSuspended && this.#pid === pid ? this.#resume() : undefined));
     }, CHECK_MS);
   }
 
   async #resume(): Promise<void> {
     this.stop();
+    const wasSuspended = this.#management.isSuspended;
     try {
       await this.#management.resume();
-      this.#isSuspended = false;
-      this.#successor.failed();
-      this.#log.warn('takeover failed: the management port is open again');
+      this.#log.warn(
+        wasSuspended
+          ? 'takeover failed: the management port is open again'
+          : 'the Unix socket of the management API is open again',
+      );
     } catch (error) {
       this.#log.error({ err: error }, 'cannot reopen the management port or its Unix socket');
-      this.#timer = setTimeout(() => void this.#then(() => this.#resume()), this.#resumeMs);
+      this.#resumeLater();
     }
+    if (wasSuspended && !this.#management.isSuspended) this.#successor.failed();
+  }
+
+  /** Unless another step comes first. */
+  #resumeLater(): void {
+    const timer = setTimeout(() => {
+      void this.#then(() => (this.#timer === timer ? this.#resume() : undefined));
+    }, this.#resumeMs);
+    this.#timer = timer;
   }
 }
 

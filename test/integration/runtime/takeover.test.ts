@@ -4,7 +4,15 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -188,6 +196,40 @@ describe('headgate start --take-over', () => {
       expect(readdirSync(folder).filter((name) => name.startsWith('headgate.pid'))).toEqual([]);
     },
   );
+
+  it('that fails after it has claimed the folder gives it back', TIMEOUT, async () => {
+    const before = await start();
+    const file = join(folder, 'headgate.pid');
+    const named = readFileSync(file, 'latin1');
+    // Without GATEWAY_ADMIN_TOKEN it has to write its first token, at the very end of its start.
+    mkdirSync(join(folder, 'admin-token'));
+    const url = `sqlite://${join(folder, 'headgate.db')}`;
+    const { code, output } = await runToEnd({ ...env, GATEWAY_DATABASE_URL: url }, TAKE_OVER);
+    expect([code, output]).toEqual([1, expect.stringContaining('Cannot write the admin token')]);
+    await until(() => logged(before, 'is open again'));
+    await until(() => existsSync(file));
+    expect(readFileSync(file, 'latin1')).toBe(named);
+    const exited = once(before.process, 'exit');
+    const after = await start(TAKE_OVER);
+    expect((await exited)[0]).toBe(0);
+    expect(readFileSync(file, 'latin1')).toMatch(new RegExp(`^${after.process.pid} `));
+  });
+
+  it('works after one that failed and left the Unix socket to another program', TIMEOUT, async () => {
+    const path = join(folder, 'management.sock');
+    env['GATEWAY_SERVER__UNIX_SOCKET'] = path;
+    const before = await start();
+    before.process.kill('SIGUSR2');
+    await until(() => logged(before, 'another process takes over') && !existsSync(path));
+    writeFileSync(path, 'of another program');
+    before.process.kill('SIGUSR2');
+    await until(() => logged(before, 'cannot reopen the management port or its Unix socket'));
+    expect((await before.api('GET', '/apps')).status).toBe(200);
+    rmSync(path);
+    const exited = once(before.process, 'exit');
+    await start(TAKE_OVER);
+    expect((await exited)[0]).toBe(0);
+  });
 
   it('simply starts when no gateway runs, and never signals another program', TIMEOUT, async () => {
     // A file left behind by a crash has the id of a process that is another program now: this one.
