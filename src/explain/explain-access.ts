@@ -69,8 +69,13 @@ export interface ExplainAccess {
   stopSampling(): void;
 
   listTokens(): readonly DebugToken[];
-  /** The token with its value, which is not stored; undefined when there are too many tokens. */
+  /**
+   * The token with its value, which is not stored; undefined when there are too many tokens. It is not published before
+   * `allowToken`.
+   */
   createToken(appId: string | null, seconds: number): (DebugToken & { readonly token: string }) | undefined;
+  /** Its creation is in the audit log. */
+  allowToken(id: string): void;
   /** False when no token has this id. */
   deleteToken(id: string): boolean;
 
@@ -88,6 +93,7 @@ export function explainAccess(control: ExplainControl, workers: ExplainWorkers):
     stopSampling: () => control.stopSampling(),
     listTokens: () => control.listTokens(),
     createToken: (appId, seconds) => control.createToken(appId, seconds),
+    allowToken: (id) => control.allowToken(id),
     deleteToken: (id) => control.deleteToken(id),
     publish: () => workers.publishExplainSetup(),
   };

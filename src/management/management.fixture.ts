@@ -160,6 +160,7 @@ export async function startManagement(overrides: Partial<ManagementDependencies>
       stopSampling: () => undefined,
       listTokens: () => [],
       createToken: () => undefined,
+      allowToken: () => undefined,
       deleteToken: () => false,
       publish: async () => undefined,
     },

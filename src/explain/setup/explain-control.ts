@@ -18,6 +18,8 @@ interface KeptToken {
   readonly record: DebugToken;
   readonly hash: string;
   readonly untilMs: number;
+  /** False until its creation is in the audit log: no worker may know it before. */
+  isAllowed: boolean;
 }
 
 export class ExplainControl {
@@ -39,7 +41,7 @@ export class ExplainControl {
         rate: sampling.state.rate,
         untilMs: sampling.untilMs,
       },
-      debugTokens: this.#tokens.map(({ record, hash, untilMs }) => ({
+      debugTokens: this.#allowed.map(({ record, hash, untilMs }) => ({
         hash,
         appId: record.app_id ?? undefined,
         untilMs,
@@ -65,10 +67,13 @@ export class ExplainControl {
 
   listTokens(): DebugToken[] {
     this.#forgetOld();
-    return this.#tokens.map(({ record }) => record);
+    return this.#allowed.map(({ record }) => record);
   }
 
-  /** The new token with its value, which is not stored; undefined when there are too many already. */
+  /**
+   * The new token with its value, which is not stored; undefined when there are too many already. It does not work
+   * before `allowToken`, even if the setup is published meanwhile.
+   */
   createToken(appId: string | null, seconds: number): (DebugToken & { readonly token: string }) | undefined {
     this.#forgetOld();
     if (this.#tokens.length >= DEBUG_TOKENS_MAX) return undefined;
@@ -81,8 +86,12 @@ export class ExplainControl {
       created_at: timestamp(nowMs),
       expires_at: timestamp(untilMs),
     };
-    this.#tokens.push({ record, hash: tokenHash(token), untilMs });
+    this.#tokens.push({ record, hash: tokenHash(token), untilMs, isAllowed: false });
     return { ...record, token };
+  }
+
+  allowToken(id: string): void {
+    for (const token of this.#tokens) if (token.record.id === id) token.isAllowed = true;
   }
 
   /** False when no token has this id. */
@@ -91,6 +100,10 @@ export class ExplainControl {
     const before = this.#tokens.length;
     this.#tokens = this.#tokens.filter(({ record }) => record.id !== id);
     return this.#tokens.length < before;
+  }
+
+  get #allowed(): KeptToken[] {
+    return this.#tokens.filter(({ isAllowed }) => isAllowed);
   }
 
   #forgetOld(): void {

@@ -1,5 +1,6 @@
 /** Real exchanges explained afterwards, sampling, and the decision header for holders of a debug token. */
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Explanation } from '../../../src/explain/schema.ts';
 import { stageOf } from '../../support/explain.ts';
@@ -187,6 +188,29 @@ describe('sampling', () => {
     });
     expect(last.status).toBe(200);
     expect(await gateway.must('GET', '/explain/sampling')).toBeNull();
+  });
+
+  it('is stopped while the database cannot be written, and so is a debug token', async () => {
+    const { id, token } = await gateway.must('POST', '/explain/debug-tokens', { seconds: 60 });
+    await gateway.must('PUT', '/explain/sampling', { seconds: 60 });
+    const other = new DatabaseSync(join(gateway.folder, 'headgate.db'));
+    other.exec('begin immediate');
+    try {
+      const stopped = expectProblem(await gateway.api('DELETE', '/explain/sampling'), 'storage_unavailable');
+      expect(stopped.detail).toMatch(/^The sampling has ended; this may be missing in the audit log/);
+      expect(await gateway.must('GET', '/explain/sampling')).toBeNull();
+      const response = await request(gateway, '/sampled/v1/x', { headers: { 'X-Headgate-Debug': token } });
+      expect((await recorded(idOf(response))).status).toBe(404);
+      expect(response.headers['x-headgate-decision']).toBeDefined();
+      const revoked = await gateway.api('DELETE', `/explain/debug-tokens/${id}`);
+      expect(expectProblem(revoked, 'storage_unavailable').detail).toMatch(/^The debug token is revoked; /);
+      const created = await gateway.api('POST', '/explain/debug-tokens', { seconds: 60 });
+      expectProblem(created, 'storage_unavailable');
+      expect(await gateway.must('GET', '/explain/debug-tokens')).toEqual([]);
+    } finally {
+      other.exec('rollback');
+      other.close();
+    }
   });
 
   it('bad values are 422, an unknown app as well', async () => {

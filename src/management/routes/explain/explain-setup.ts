@@ -16,6 +16,7 @@ import {
   type SamplingInput,
 } from '../../../explain/setup/setup-schema.ts';
 import { jsonSchema } from '../../../model/json-schema.ts';
+import { StorageUnavailable } from '../../../storage/storage-errors.ts';
 import type { ManagementContext } from '../../context.ts';
 import {
   answer,
@@ -77,11 +78,11 @@ export function samplingOperations(context: ManagementContext): Operation[] {
       access: 'editor',
       success: { status: 204, description: 'There is no sampling' },
       handle: async (call) => {
-        const audited = await audit(context, call, 'sampling.stop', 'sampling', undefined, null);
-        if (isFailure(audited)) return audited;
         explain.stopSampling();
         await explain.publish();
-        return emptyAnswer(204);
+        return auditEnd('The sampling has ended', () =>
+          audit(context, call, 'sampling.stop', 'sampling', undefined, null),
+        );
       },
     },
   ];
@@ -152,17 +153,11 @@ export function debugTokenOperations(context: ManagementContext): Operation[] {
         const id = call.params['debug_token_id'] ?? '';
         const known = explain.listTokens().find((token) => token.id === id);
         if (!explain.deleteToken(id)) return notFound('debug token', id);
-        // Revoked first: an unavailable database must not keep it in force.
         await explain.publish();
-        const audited = await audit(
-          context,
-          call,
-          'debug_token.delete',
-          id,
-          await slugOf(context, known?.app_id),
-          null,
-        );
-        return isFailure(audited) ? audited : emptyAnswer(204);
+        return auditEnd('The debug token is revoked', async () => {
+          const slug = await slugOf(context, known?.app_id);
+          return audit(context, call, 'debug_token.delete', id, slug, null);
+        });
       },
     },
   ];
@@ -175,7 +170,6 @@ async function createDebugToken(context: ManagementContext, call: Call): Promise
   if (isFailure(appId)) return appId;
   const created = explain.createToken(appId.id, seconds);
   if (created === undefined) return fail('conflict', 'There are already 100 debug tokens; delete one first');
-  // It takes effect only after it is audited: no worker knows it yet.
   try {
     const change = { app_id: appId.id, expires_at: created.expires_at };
     const audited = await audit(context, call, 'debug_token.create', created.id, appId.slug, change);
@@ -187,6 +181,7 @@ async function createDebugToken(context: ManagementContext, call: Call): Promise
     explain.deleteToken(created.id);
     throw error;
   }
+  explain.allowToken(created.id);
   await explain.publish();
   return answer(200, 'Debug token created', created);
 }
@@ -209,6 +204,18 @@ async function slugOf(
 ): Promise<string | undefined> {
   if (appId === null || appId === undefined) return undefined;
   return (await repository.read((reader) => reader.findApp(appId)))?.slug;
+}
+
+/** Audits what has ended already: an unavailable database must not keep it in force. */
+async function auditEnd(done: string, recordEnd: () => Promise<Answer | Failure>): Promise<Answer | Failure> {
+  try {
+    const audited = await recordEnd();
+    return isFailure(audited) ? audited : emptyAnswer(204);
+  } catch (error) {
+    if (!(error instanceof StorageUnavailable)) throw error;
+    const why = 'this may be missing in the audit log, because the database cannot be used';
+    return fail('storage_unavailable', `${done}; ${why}`);
+  }
 }
 
 function audit(
