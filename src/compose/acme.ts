@@ -52,6 +52,7 @@ export async function prepareAcme(
   const { AcmeService } = await import('../control/acme/acme-service.ts');
   const questions: PeerQuestions = new PeerQuestions({
     cluster,
+    log,
     kind: 'acme',
     answer: async () => {
       await service.look();

@@ -106,7 +106,7 @@ export async function createManagement(
   const startedMs = clock.monotonicMs();
   const uptimeSecs = (): number => Math.floor((clock.monotonicMs() - startedMs) / 1000);
   const { watches } = certificates;
-  const trust = trustAccess(state, cluster, () => watches.trust?.files ?? new Map());
+  const trust = trustAccess(state, cluster, () => watches.trust?.files ?? new Map(), log);
   const others = { supervisor, cluster, configFile, watches, trust, uptimeSecs };
   const states = stateAccess(parts, others);
   const metricsText = metricsReader(parts, supervisor, configFile, watches);

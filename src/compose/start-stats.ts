@@ -16,9 +16,9 @@ export function statsHistory({ stats }: Settings, clock: Clock): StatsHistory | 
   return new StatsHistory(STATS_COLUMNS, stats.maxBytes, () => clock.nowMs());
 }
 
-export function statsAccess({ stats, troubles }: Parts, cluster: Cluster): StatsAccess | undefined {
+export function statsAccess({ stats, troubles, log }: Parts, cluster: Cluster): StatsAccess | undefined {
   if (stats === undefined) return undefined;
-  const share = new StatsShare({ cluster, stats, vanished: () => troubles.nodes.vanished });
+  const share = new StatsShare({ cluster, log, stats, vanished: () => troubles.nodes.vanished });
   return {
     grid: (window, stepSecs, sinceSecs) => gridOf(stats, window, stepSecs, sinceSecs),
     ask: (question) => share.ask(question),

@@ -33,7 +33,8 @@ export interface StateParts {
 export function stateAccess(parts: Parts, others: StateParts): () => Promise<readonly NodeState[]> {
   const { cluster } = others;
   const own = (): Promise<GatewayState> => ownState(parts, others);
-  const share = new StateShare({ cluster, own, vanished: () => parts.troubles.nodes.vanished });
+  const { log, troubles } = parts;
+  const share = new StateShare({ cluster, log, own, vanished: () => troubles.nodes.vanished });
   return () => share.read();
 }
 

@@ -1,4 +1,5 @@
 /** Reports which files for the verification of client certificates the gateways on one database lack. */
+import type { Logger } from '../../observe/log.ts';
 import type { TrustFiles } from '../../x509/trust-bundle.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import type { ConfigState } from '../cluster/config-state.ts';
@@ -16,8 +17,9 @@ export function trustAccess(
   state: ConfigState,
   cluster: Cluster,
   files: () => ReadonlyMap<string, TrustFiles>,
+  log: Pick<Logger, 'error'>,
 ): TrustAccess {
-  const share = new TrustShare({ cluster, files });
+  const share = new TrustShare({ cluster, files, log });
   const needs = trustNeedsReader(state);
   return {
     lacks: async () => (needs().size === 0 ? [] : trustLacks(needs(), await share.all())),

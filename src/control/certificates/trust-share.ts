@@ -3,6 +3,7 @@
  * gateway that lacks a revocation list would accept certificates that the others refuse, and only its clients would
  * notice. Answers are reused for a moment.
  */
+import type { Logger } from '../../observe/log.ts';
 import { createHash } from 'node:crypto';
 import type { TrustFiles } from '../../x509/trust-bundle.ts';
 import type { Cluster } from '../cluster/cluster.ts';
@@ -14,6 +15,7 @@ const REUSE_MS = 1_000;
 
 export interface TrustShareDeps {
   readonly cluster: Pick<Cluster, 'selfId' | 'name' | 'peers' | 'send' | 'listen'>;
+  readonly log: Pick<Logger, 'error'>;
   /** The files of this gateway. */
   readonly files: () => ReadonlyMap<string, TrustFiles>;
 }
@@ -29,7 +31,7 @@ export class TrustShare {
     this.#deps = deps;
     const answer = async (): Promise<string> =>
       Buffer.from(JSON.stringify(this.own), 'utf8').toString('base64url');
-    this.#questions = new PeerQuestions({ cluster: deps.cluster, kind: 'trust', answer });
+    this.#questions = new PeerQuestions({ ...deps, kind: 'trust', answer });
   }
 
   get own(): TrustOfGateway {

@@ -5,7 +5,9 @@
  * An asker waits for a bounded time. A gateway that misses this time is left out, and is only waited for briefly
  * until it has answered again, so that a hanging gateway delays only one question.
  */
+import type { Logger } from '../../observe/log.ts';
 import { MESSAGE_LENGTH_MAX } from '../../storage/repository.ts';
+import { StorageUnavailable } from '../../storage/storage-errors.ts';
 import type { Cluster, Peer } from './cluster.ts';
 import { MessageParts } from './message-parts.ts';
 
@@ -27,9 +29,10 @@ export interface PeerQuestionsDeps {
   readonly kind: string;
   /**
    * This gateway's answer to a question of another, a text without spaces; undefined for no answer. An
-   * exception counts as no answer.
+   * exception counts as no answer; unless it says that the database is unavailable, it is a defect, and logged.
    */
   readonly answer: (question: string) => Promise<string | undefined>;
+  readonly log: Pick<Logger, 'error'>;
 }
 
 export interface PeerAnswers {
@@ -53,6 +56,8 @@ export class PeerQuestions {
   readonly #missed = new Set<string>();
   #questions = 0;
   #answering = 0;
+  /** Whether a defect was logged; again only after an answer that worked. */
+  #saidDefect = false;
 
   constructor(deps: PeerQuestionsDeps) {
     this.#deps = deps;
@@ -89,7 +94,10 @@ export class PeerQuestions {
       look();
     }, SHORT_WAIT_MS);
     const late = setTimeout(resolve, WAIT_MS);
-    cluster.send(undefined, [`${kind}-ask ${cluster.selfId} ${id} ${question}`]).catch(() => resolve());
+    cluster.send(undefined, [`${kind}-ask ${cluster.selfId} ${id} ${question}`]).catch((error: unknown) => {
+      this.#noteFailure(error, 'cannot ask the other gateways');
+      resolve();
+    });
     await promise;
     clearTimeout(soon);
     clearTimeout(late);
@@ -115,6 +123,12 @@ export class PeerQuestions {
     asked.onAnswer();
   }
 
+  #noteFailure(error: unknown, text: string): void {
+    if (error instanceof StorageUnavailable || this.#saidDefect) return;
+    this.#saidDefect = true;
+    this.#deps.log.error({ err: error, question: this.#deps.kind }, text);
+  }
+
   /** Never rejects. Does not answer when it has too much to do. */
   async #answer(node: string, id: string, question: string): Promise<void> {
     if (this.#answering >= ANSWERS_MAX) return;
@@ -130,8 +144,10 @@ export class PeerQuestions {
         return `${head} ${index} ${count} ${part}`;
       });
       await cluster.send(node, parts);
-    } catch {
+      this.#saidDefect = false;
+    } catch (error) {
       // No answer counts as one that comes too late.
+      this.#noteFailure(error, 'cannot answer another gateway, which shows this one without its data');
     } finally {
       this.#answering -= 1;
     }

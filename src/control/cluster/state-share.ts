@@ -2,6 +2,7 @@
  * The states of all gateways on one database. An answer is reused for a moment, so that any number of browsers cost
  * each gateway only one answer in that time.
  */
+import type { Logger } from '../../observe/log.ts';
 import type { GatewayState, NodeState } from '../../management/schemas/overview/state-schema.ts';
 import { decodedState, encodedState } from '../../management/schemas/overview/state-wire.ts';
 import type { Cluster } from './cluster.ts';
@@ -12,6 +13,7 @@ const REUSE_MS = 1_000;
 
 export interface StateShareDeps {
   readonly cluster: Pick<Cluster, 'selfId' | 'name' | 'peers' | 'send' | 'listen'>;
+  readonly log: Pick<Logger, 'error'>;
   /** The state of this gateway. */
   readonly own: () => Promise<GatewayState>;
   /** Names of recently dead gateways, as far as this one knows. */
@@ -28,7 +30,7 @@ export class StateShare {
     this.#deps = deps;
     const answer = async (): Promise<string> =>
       encodedState({ node: deps.cluster.name, state: await this.#state() });
-    this.#questions = new PeerQuestions({ cluster: deps.cluster, kind: 'state', answer });
+    this.#questions = new PeerQuestions({ ...deps, kind: 'state', answer });
   }
 
   /** This gateway first, then the others by name. */

@@ -2,6 +2,7 @@
  * Time series of all gateways on one database. Answers are reused for a moment on both sides, so that any number of
  * browsers cost each gateway only one answer in that time.
  */
+import type { Logger } from '../../observe/log.ts';
 import { answerQuestion, type StatsQuestion, type StatsReply } from '../../observe/stats/stats-question.ts';
 import type { StatsHistory } from '../../observe/stats/stats-history.ts';
 import {
@@ -28,6 +29,7 @@ const LAG_SECS_MAX = 10;
 
 export interface StatsShareDeps {
   readonly cluster: Pick<Cluster, 'selfId' | 'name' | 'peers' | 'send' | 'listen'>;
+  readonly log: Pick<Logger, 'error'>;
   readonly stats: StatsHistory;
   /** Names of recently dead gateways, as far as this one knows. */
   readonly vanished: () => readonly string[];
@@ -49,7 +51,7 @@ export class StatsShare {
     this.#replies = new RecentResults(REUSE_MS, RESULTS_MAX);
     this.#texts = new RecentResults(REUSE_MS, RESULTS_MAX);
     const answer = async (text: string): Promise<string | undefined> => this.#answer(text);
-    this.#questions = new PeerQuestions({ cluster: deps.cluster, kind: 'stats', answer });
+    this.#questions = new PeerQuestions({ ...deps, kind: 'stats', answer });
   }
 
   /** Never takes much longer than the wait for other gateways; those that do not answer have no findings. */
