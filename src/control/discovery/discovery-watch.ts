@@ -101,7 +101,7 @@ export class DiscoveryWatch {
 
   /** @param publish sends targets to the workers */
   start(publish: Publish): void {
-    this.#publisher = new TargetPublisher(publish);
+    this.#publisher = new TargetPublisher(publish, this.#deps.log);
     this.#remembered = this.#deps.file?.read() ?? this.#remembered;
     this.#timer ??= setInterval(() => this.#tick(), TICK_MS);
     this.#tick();
@@ -123,6 +123,7 @@ export class DiscoveryWatch {
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     clearTimeout(this.#loading);
+    this.#publisher?.stop();
     this.#timer = undefined;
     for (const lane of [this.#dnsLane, this.#fileLane]) lane.clear();
     this.#watched.clear();
