@@ -107,7 +107,7 @@ const egress = new Egress(settings.egress, ownListeners);
 const deadlines = new Deadlines(clock);
 const presented = new ClientCertificates(start.clientCertificates);
 const trust = new TrustStore(start.trusted, settings.proxy.overdueCrls);
-const ordered = orderedCertificates(start, clock);
+const ordered = orderedCertificates(start, clock, log);
 const options: ProxyOptions = { ...settings.proxy, ipv6PrefixBits: settings.ipv6PrefixBits };
 const pool = createUpstreamPool(options, { clock, deadlines, egress, clientCertificates: presented, log });
 // The last chance to write log lines: unwritten lines of a dying worker are lost.

@@ -9,6 +9,7 @@ it('those used last are kept, the others are made again', () => {
   const made: string[] = [];
   const store = new OrderedCertificates(
     () => 0,
+    () => expect.unreachable(),
     ({ cert }) => {
       made.push(cert);
       return {} as SecureContext;
@@ -31,4 +32,32 @@ it('those used last are kept, the others are made again', () => {
   store.apply({ certificates: [[first, { cert: 'renewed', key: '', expiresAtMs: 1 }]], ...NO_ANSWERS });
   expect(store.select(first)).not.toBe(kept);
   expect(made.at(-1)).toBe('renewed');
+});
+
+it('one that cannot be used, or has expired, is reported once, and again when it was replaced', () => {
+  const reported: string[] = [];
+  let nowMs = 0;
+  const store = new OrderedCertificates(
+    () => nowMs,
+    ({ name, reason }) => void reported.push(`${name}: ${reason}`),
+  );
+  const broken = { cert: 'no certificate', key: 'no key', expiresAtMs: 10 };
+  store.apply({
+    certificates: [
+      ['broken.test', broken],
+      ['old.test', { ...broken, expiresAtMs: 5 }],
+    ],
+    ...NO_ANSWERS,
+  });
+  nowMs = 5;
+  for (let handshake = 0; handshake < 3; handshake++)
+    for (const name of ['broken.test', 'old.test', 'unknown.test'])
+      expect(store.select(name)).toBeUndefined();
+  expect(reported).toEqual([
+    expect.stringMatching(/^broken\.test: .*(?:PEM|no start line)/i),
+    'old.test: it expired at 1970-01-01T00:00:00.005Z',
+  ]);
+  store.apply({ certificates: [['broken.test', broken]], ...NO_ANSWERS });
+  store.select('broken.test');
+  expect(reported).toHaveLength(3);
 });

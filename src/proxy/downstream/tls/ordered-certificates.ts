@@ -2,9 +2,12 @@
  * A worker's copy of the certificates that the gateway orders by ACME: the certificates by exact name, and the
  * answers to challenges (RFC 8555 section 8.3, RFC 8737). The main thread sends both. Since there may be thousands,
  * a certificate is compiled at the first handshake that needs it, and kept while it is among the most recently used;
- * an expired certificate is not served. Owns the compiled contexts.
+ * an expired certificate is not served. Each certificate that is not served is reported once. Owns the compiled
+ * contexts.
  */
 import { createSecureContext, type SecureContext } from 'node:tls';
+import { timestamp } from '../../../lib/clock.ts';
+import { messageOf } from '../../../lib/error-message.ts';
 import type { CertificatePair } from './tls-certificate.ts';
 
 /** A certificate that the gateway has ordered for one name. */
@@ -29,10 +32,19 @@ export const ACME_TLS = 'acme-tls/1';
 /** Limit of compiled contexts; each takes some 40 KB. */
 export const CONTEXTS_MAX = 1_000;
 
+/** Why a certificate is not served. */
+export interface UnusableCertificate {
+  readonly name: string;
+  readonly reason: string;
+}
+
 export class OrderedCertificates {
   readonly #nowMs: () => number;
+  readonly #onUnusable: (certificate: UnusableCertificate) => void;
   readonly #contextOf: (pair: CertificatePair) => SecureContext;
   readonly #certificates = new Map<string, OrderedCertificate>();
+  /** Names whose certificate was reported; at most one for each certificate. */
+  readonly #unusable = new Set<string>();
   /** By name, the most recently used at the end. */
   readonly #contexts = new Map<string, SecureContext>();
   #httpAnswers: ReadonlyMap<string, string> = new Map();
@@ -40,15 +52,18 @@ export class OrderedCertificates {
 
   constructor(
     nowMs: () => number,
+    onUnusable: (certificate: UnusableCertificate) => void,
     contextOf: (pair: CertificatePair) => SecureContext = (pair) => createSecureContext(pair),
   ) {
     this.#nowMs = nowMs;
+    this.#onUnusable = onUnusable;
     this.#contextOf = contextOf;
   }
 
   apply({ certificates, httpAnswers, alpnAnswers }: OrderedChange): void {
     for (const [name, certificate] of certificates) {
       this.#contexts.delete(name);
+      this.#unusable.delete(name);
       if (certificate === undefined) this.#certificates.delete(name);
       else this.#certificates.set(name, certificate);
     }
@@ -59,15 +74,22 @@ export class OrderedCertificates {
   /** @param name lower case @returns undefined when there is none, or it has expired or cannot be used */
   select(name: string): SecureContext | undefined {
     const certificate = this.#certificates.get(name);
-    if (certificate === undefined || this.#nowMs() >= certificate.expiresAtMs) return undefined;
+    if (certificate === undefined) return undefined;
+    const { expiresAtMs } = certificate;
+    if (this.#nowMs() >= expiresAtMs) return this.#leaveOut(name, `it expired at ${timestamp(expiresAtMs)}`);
     try {
       const context = this.#contexts.get(name) ?? this.#contextOf(certificate);
       this.#keep(name, context);
       return context;
-    } catch {
+    } catch (error) {
       this.#certificates.delete(name);
-      return undefined;
+      return this.#leaveOut(name, messageOf(error));
     }
+  }
+
+  #leaveOut(name: string, reason: string): undefined {
+    if (!this.#unusable.has(name)) this.#onUnusable({ name, reason });
+    this.#unusable.add(name);
   }
 
   #keep(name: string, context: SecureContext): void {
