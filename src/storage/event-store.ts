@@ -29,6 +29,13 @@ export interface EventBatch {
   readonly reached: string;
 }
 
+export interface RemovedEvents {
+  /** An id; '' for none. */
+  readonly upTo: string;
+  /** False if a release that kept no record of them may have removed later events because of their age. */
+  readonly isComplete: boolean;
+}
+
 /** All operations throw StorageUnavailable if the database does not answer. */
 export interface EventStore {
   /** @returns the events that were recorded: all except those whose key is already stored */
@@ -39,8 +46,8 @@ export interface EventStore {
   list(page: PageRequest, filter: EventFilter): Promise<Page<GatewayEvent>>;
   /** The oldest and the newest stored id; '' when there is none. */
   bounds(): Promise<{ readonly oldest: string; readonly newest: string }>;
-  /** The last event that matches a filter by type and was removed because there were too many; '' for none. */
-  madeRoomUpTo(filter: Pick<EventFilter, 'types'>): Promise<string>;
+  /** The last event that matches a filter by type and was removed, whether it was too old or there were too many. */
+  removed(filter: Pick<EventFilter, 'types'>): Promise<RemovedEvents>;
   /**
    * Removes events beyond the bounds, a limited number at once; false if there may be more. If there are too many, the
    * oldest events of the most frequent types are removed. Events that still wait for a webhook become its dead letters.

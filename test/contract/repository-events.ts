@@ -204,10 +204,16 @@ export function eventsContract(current: () => Repository): void {
     const { items } = await current().read((reader) => reader.listDeadLetters(webhook.id, FIRST));
     expect(items.map(({ event }) => event.subject.name)).toEqual(['1', '3']);
     const kept = await events.after('', 10, {});
-    expect((await events.madeRoomUpTo({})) > (kept.events[0]?.id ?? '~')).toBe(true);
-    expect(await events.madeRoomUpTo({ types: ['database.*'] })).toBe('');
+    const removed = await events.removed({});
+    expect(removed.upTo > (kept.events[0]?.id ?? '~')).toBe(true);
+    expect(removed.isComplete, 'nothing is known of removals by age').toBe(false);
+    expect((await events.removed({ types: ['database.*'] })).upTo).toBe('');
     // By age: all but the newest.
     await events.trim({ maxEvents: 100, maxAgeMs: -DECADE_MS });
     expect(await names()).toEqual(['4']);
+    const aged = { upTo: kept.events[0]?.id, isComplete: true };
+    expect(await events.removed({ types: ['database.*'] })).toEqual(aged);
+    expect(await events.removed({ types: ['node.*'] })).toEqual({ ...removed, isComplete: true });
+    expect((await events.removed({ types: ['version.*'] })).upTo).toBe('');
   });
 }

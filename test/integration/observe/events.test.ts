@@ -1,4 +1,5 @@
 /** What one gateway tells about itself as it happens: breakers, keys at their limits, ends of versions, logins. */
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ADMIN_TOKEN, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { openEvents, type EventClient } from '../../support/clients/event-stream.ts';
@@ -7,6 +8,9 @@ import { until } from '../../support/measure/until.ts';
 import { bearer, createKey, createPolicies, send } from '../../support/policies.ts';
 import { createService, request, versionPath, type Served } from '../../support/traffic.ts';
 import { expectPage, expectProblem } from '../../support/management.ts';
+import { SECRET_PLACES } from '../../../src/policy/secret-places.ts';
+import { systemClock } from '../../../src/lib/clock.ts';
+import { openSqlite } from '../../../src/storage/sqlite/sqlite.ts';
 import { createProgram } from '../../../src/cli/program.ts';
 
 const STREAM = { Accept: 'text/event-stream' };
@@ -252,5 +256,31 @@ describe('headgate events', () => {
     await gateway.must('PATCH', '/apps/fragile', { description: 'followed' });
     await followed.done;
     expect(followed.lines.map((line) => JSON.parse(line).type)).toContain('config.changed');
+  });
+});
+
+/** Removes nearly all events, so it is the last. */
+describe('streams of events that are no longer all kept', () => {
+  it('tell a gap to a reader that lacks what is too old, and to no other', async () => {
+    for (const description of ['a', 'b', 'c']) await gateway.must('PATCH', '/apps/fragile', { description });
+    const [newest, last, early] = (await eventsOf('type=config.changed&limit=3')).map(({ id }): string => id);
+    const path = join(gateway.folder, 'headgate.db');
+    const options = { secretPlaces: SECRET_PLACES, path, autoMigrate: false, clock: systemClock };
+    const repository = await openSqlite(options);
+    // All but the newest.
+    while (!(await repository.events.trim({ maxEvents: 1_000_000, maxAgeMs: -60_000 }))) continue;
+    await repository.close();
+    expect((await eventsOf('limit=9')).map(({ id }) => id)).toEqual([newest]);
+    const gaps = async (query: string, id = ''): Promise<number> => {
+      const client = await watch(query, { 'Last-Event-ID': id });
+      await until(() => client.of('event').length === 1);
+      return client.of('gap').length;
+    };
+    expect(await gaps('', last), 'it has received what is gone').toBe(0);
+    expect(await gaps('', early)).toBe(1);
+    expect(await gaps('?type=config.changed', early)).toBe(1);
+    const other = await watch('?type=key.*', { 'Last-Event-ID': early ?? '' });
+    await until(() => /^id: /m.test(other.text()));
+    expect(other.of('gap'), 'nothing that it reads is gone').toEqual([]);
   });
 });

@@ -5,7 +5,7 @@ import { isAccepted } from '../../../http/fields/accepted.ts';
 import { EventSchema, EVENT_TYPES, isTypePattern } from '../../../model/events/events.ts';
 import { jsonSchema } from '../../../model/json-schema.ts';
 import { closed, dateTime, oneOf } from '../../../model/schema-pieces.ts';
-import type { EventFilter } from '../../../storage/event-store.ts';
+import type { EventFilter, RemovedEvents } from '../../../storage/event-store.ts';
 import type { LastingCall } from '../../access/lasting-call.ts';
 import { fail, isFailure, listAnswer, type Answer, type Failure } from '../../api/failure.ts';
 import { API_PREFIX, type Call, type Operation } from '../../api/operation.ts';
@@ -112,11 +112,11 @@ async function watch(
   const body = new EventStream(() => clock.monotonicMs());
   // A reader that returns before the first event continues from here.
   body.write(`${PREAMBLE}id: ${after}\n\n`);
-  const isRemoved =
+  const isBehind =
     lastEventId !== undefined &&
     lastEventId !== NO_EVENT &&
-    (lastEventId < oldest || lastEventId < (await events.store.madeRoomUpTo(filter)));
-  if (isForeign || isRemoved) body.write(`event: gap\ndata: {"oldest":"${oldest}"}\n\n`);
+    isRemovedAfter(lastEventId, await events.store.removed(filter), oldest);
+  if (isForeign || isBehind) body.write(`event: gap\ndata: {"oldest":"${oldest}"}\n\n`);
   const isUnanswered = (): boolean => lasting.isUnanswered();
   const request = { actorId: actor.id, filter: withoutEnd(filter), after, isUnanswered };
   const reader = events.open(request, body);
@@ -128,6 +128,11 @@ async function watch(
     headers: { 'Content-Type': EVENT_STREAM, 'X-Accel-Buffering': 'no' },
     body,
   };
+}
+
+/** Whether events that a reader has not received are gone. That its last event is gone does not mean that. */
+function isRemovedAfter(id: string, { upTo, isComplete }: RemovedEvents, oldest: string): boolean {
+  return id < upTo || (!isComplete && id < oldest);
 }
 
 /** Ends the stream when it is no longer allowed, or its client has gone or does not read. */

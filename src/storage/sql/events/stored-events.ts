@@ -7,7 +7,7 @@ import type { Tables } from '../kysely-tables.ts';
 import { toPage } from '../page-window.ts';
 import { countEvents, eventsAfter, insertEvents, listRows, newestId, toEvent } from './event-rows.ts';
 import { readDatabaseNow } from './database-clock.ts';
-import { lastThatMadeRoom, nextTrimming, trimEvents } from './trim-events.ts';
+import { lastRemoved, nextTrimming, trimEvents } from './trim-events.ts';
 
 type InTransaction = <T>(work: (db: Kysely<Tables>) => Promise<T>) => Promise<T>;
 
@@ -50,7 +50,7 @@ export function createEventStore({ driver, inRead, inWrite, clock, onAppended }:
         }>`select id from event where id > ${''} order by id limit 1`.execute(db);
         return { oldest: oldest.rows[0]?.id ?? '', newest: await newestId(db) };
       }),
-    madeRoomUpTo: (filter) => inRead((db) => lastThatMadeRoom(db, filter)),
+    removed: (filter) => inRead((db) => lastRemoved(db, filter)),
     trim: async (bounds) => {
       const trimming = await inRead(async (db) =>
         nextTrimming(db, bounds, await readDatabaseNow(db, driver)),

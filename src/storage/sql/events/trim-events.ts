@@ -6,7 +6,7 @@
 import { sql, type Kysely } from 'kysely';
 import { timestamp } from '../../../lib/clock.ts';
 import { matchesType } from '../../../model/events/events.ts';
-import type { EventBounds, EventFilter } from '../../event-store.ts';
+import type { EventBounds, EventFilter, RemovedEvents } from '../../event-store.ts';
 import type { EventRow, Tables } from '../kysely-tables.ts';
 import { eventsAfter } from './event-rows.ts';
 import { DEAD_LETTERS_MAX } from '../../delivery-store.ts';
@@ -17,10 +17,12 @@ const HEX_OF_TIME = 12;
 const TOO_OLD =
   'The event was removed because of its age or of the number of events, before it was delivered';
 /**
- * Names of rows of key_sweep that hold the last id of a type that was removed to make room; the type follows. Names
- * of key sweeps never begin this way.
+ * Names of rows of key_sweep that hold the last id of a type that was removed; the type follows. Names of key sweeps
+ * never begin this way.
  */
-const ROOM_MADE = 'events ';
+const REMOVED = 'events ';
+/** The row of key_sweep for removals by age; without it, a release that did not record them may have made some. */
+const AGED = 'aged events';
 
 /** What one transaction removes. */
 export interface Trimming {
@@ -102,33 +104,48 @@ export function roomOfEach(counts: readonly number[], max: number): number {
 export async function trimEvents(db: Kysely<Tables>, { type, upTo, now }: Trimming): Promise<void> {
   if (type === undefined) {
     await giveUpTo(db, upTo, now);
+    await recordRemoved(db, upTo);
     await db.deleteFrom('event').where('id', '<=', upTo).execute();
     return;
   }
   await giveUpType(db, type, upTo, now);
   await db.deleteFrom('event').where('type', '=', type).where('id', '<=', upTo).execute();
   await sql`
-    insert into key_sweep (name, until) values (${ROOM_MADE + type}, ${upTo})
+    insert into key_sweep (name, until) values (${REMOVED + type}, ${upTo})
     on conflict (name) do update set until = excluded.until where key_sweep.until < excluded.until`.execute(
     db,
   );
 }
 
-/** The last removed event among those that a filter may match; '' if there was none. */
-export async function lastThatMadeRoom(
+/** Records the last event of each type among those that are too old. */
+async function recordRemoved(db: Kysely<Tables>, upTo: string): Promise<void> {
+  await sql`
+    insert into key_sweep (name, until)
+    select ${REMOVED} || type, max(id) from event where id <= ${upTo} group by type
+    union all select ${AGED}, ${upTo} where true
+    on conflict (name) do update set until = excluded.until where key_sweep.until < excluded.until`.execute(
+    db,
+  );
+}
+
+/** The last removed event among those that a filter may match. */
+export async function lastRemoved(
   db: Kysely<Tables>,
   { types }: Pick<EventFilter, 'types'>,
-): Promise<string> {
+): Promise<RemovedEvents> {
   const rows = await db
     .selectFrom('key_sweep')
     .selectAll()
-    .where('name', '>', ROOM_MADE)
-    .where('name', '<', `${ROOM_MADE}~`)
+    .where((row) =>
+      row.or([row('name', '=', AGED), row.and([row('name', '>', REMOVED), row('name', '<', `${REMOVED}~`)])]),
+    )
     .execute();
   const ids = rows
-    .filter(({ name }) => types === undefined || matchesType(types, name.slice(ROOM_MADE.length)))
+    .filter(
+      ({ name }) => name !== AGED && (types === undefined || matchesType(types, name.slice(REMOVED.length))),
+    )
     .map(({ until }) => until);
-  return ids.toSorted().at(-1) ?? '';
+  return { upTo: ids.toSorted().at(-1) ?? '', isComplete: rows.some(({ name }) => name === AGED) };
 }
 
 /** No id of an event that was recorded at this time or later is smaller. */
