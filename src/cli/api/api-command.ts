@@ -4,7 +4,6 @@
  */
 import type { Command } from 'commander';
 import { addServerFlags } from '../connection/server-flags.ts';
-import { textOf } from '../everyday/add-command.ts';
 import {
   createClient,
   RefusedCall,
@@ -12,6 +11,7 @@ import {
   type Method,
   type ServerFlags,
 } from '../gateway-client.ts';
+import { textOf } from '../input.ts';
 import { CliError, printable, type CliIo } from '../io.ts';
 import { addExamples, withPointer, writeJson, writeWarnings } from '../show/output-format.ts';
 

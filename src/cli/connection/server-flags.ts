@@ -5,6 +5,7 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { readBoundedFile } from '../../declaration/bounded-file.ts';
+import { readInput } from '../input.ts';
 import { CliError, printable, type CliIo } from '../io.ts';
 import { readContexts, type Context } from './contexts-file.ts';
 
@@ -177,9 +178,9 @@ function flagToken({ token, tokenFile }: ServerFlags, io: CliIo): string | undef
 /** @param path `-` is standard input @throws CliError when the file contains no token */
 export function readToken(path: string, io: Pick<CliIo, 'readStdin'>): string {
   const from = path === '-' ? 'standard input' : path;
-  const text =
-    path === '-' ? Buffer.from(io.readStdin()).toString('utf8') : readWhole(path, TOKEN_CHARS_MAX * 4);
-  const token = text.trim();
+  const token = Buffer.from(readInput(path, TOKEN_CHARS_MAX * 4, io))
+    .toString('utf8')
+    .trim();
   if (token === '') throw new CliError(`There is no token in ${from}`);
   return checkedToken(token);
 }
@@ -193,17 +194,13 @@ export function checkedToken(token: string): string {
 }
 
 function readCa(path: string): string {
-  const text = readWhole(path, CA_BYTES_MAX);
+  const read = readBoundedFile(path, CA_BYTES_MAX);
+  if ('problem' in read) throw new CliError(`Cannot read ${path}: ${read.problem}`);
+  const text = Buffer.from(read.bytes).toString('utf8');
   if (!text.includes('-----BEGIN CERTIFICATE-----')) {
     throw new CliError(`Cannot use --ca ${path}: it has no PEM certificate`);
   }
   return text;
-}
-
-function readWhole(path: string, bytesMax: number): string {
-  const read = readBoundedFile(resolve(path), bytesMax);
-  if ('problem' in read) throw new CliError(`Cannot read ${path}: ${read.problem}`);
-  return Buffer.from(read.bytes).toString('utf8');
 }
 
 function timeoutMsOf({ timeout }: ServerFlags): number {

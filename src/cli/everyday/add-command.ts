@@ -3,9 +3,9 @@
  * formats.
  */
 import type { Command } from 'commander';
-import { readBoundedFile } from '../../declaration/bounded-file.ts';
 import { addServerFlags } from '../connection/server-flags.ts';
 import { createClient, RefusedCall, type GatewayAnswer, type ServerFlags } from '../gateway-client.ts';
+import { textOf } from '../input.ts';
 import { CliError, printable, type CliIo } from '../io.ts';
 import {
   addExamples,
@@ -31,7 +31,6 @@ interface EverydayFlags extends ServerFlags, OutputFlags {
 
 const ROWS_DEFAULT = 1_000;
 const ROWS_MAX = 1_000_000;
-const FILE_BYTES_MAX = 1024 * 1024;
 
 export function addGroup(program: Command, group: EverydayGroup, io: CliIo): void {
   const parent = program.command(group.name).description(group.summary);
@@ -153,16 +152,6 @@ async function fileFields(path: string, io: CliIo): Promise<Record<string, unkno
     throw new CliError(`${path} must be a mapping of fields`);
   }
   return value as Record<string, unknown>;
-}
-
-/** @param path `-` is standard input */
-export function textOf(path: string, io: Pick<CliIo, 'readStdin'>): string {
-  const read = path === '-' ? { bytes: io.readStdin() } : readBoundedFile(path, FILE_BYTES_MAX);
-  if ('problem' in read) throw new CliError(`Cannot read ${path}: ${read.problem}`);
-  if (read.bytes.byteLength > FILE_BYTES_MAX) {
-    throw new CliError(`Cannot read ${path}: it has more than ${FILE_BYTES_MAX} bytes`);
-  }
-  return Buffer.from(read.bytes).toString('utf8');
 }
 
 function queryOf(spec: EverydayCommand, flags: EverydayFlags, argument: unknown): string {

@@ -2,7 +2,7 @@
 import { CliError, type CliIo } from '../io.ts';
 import type { Column } from '../show/text-table.ts';
 import { wholeNumber } from '../whole-number.ts';
-import { textOf } from './add-command.ts';
+import { textOf } from '../input.ts';
 import type { EverydayCommand, EverydayGroup, Json } from './everyday-command.ts';
 
 const KEY = '/apps/{app}/tokens/{key}';

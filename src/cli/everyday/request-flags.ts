@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { CliError, type CliIo } from '../io.ts';
 import { wholeNumber } from '../whole-number.ts';
 import { keyIn } from './key-commands.ts';
-import { textOf } from './add-command.ts';
+import { textOf } from '../input.ts';
 
 export interface RequestFlags {
   readonly header: readonly string[];

@@ -1,12 +1,12 @@
 /** `headgate transaction FILE`: several calls of the management API, all or none, from a list in YAML or JSON. */
 import type { Command } from 'commander';
-import { readBoundedFile } from '../../declaration/bounded-file.ts';
 import type { DeclaredDocument, Problem } from '../../declaration/yaml-reader.ts';
 import { gitCommit } from '../config/git-commit.ts';
 import { addServerFlags } from '../connection/server-flags.ts';
 import { EXIT_CODES } from '../exit-codes.ts';
 import { createClient, RefusedCall, type GatewayAnswer, type ServerFlags } from '../gateway-client.ts';
-import { CliError, printable, type CliIo } from '../io.ts';
+import { readInput } from '../input.ts';
+import { printable, type CliIo } from '../io.ts';
 import {
   addExamples,
   addOutputFlag,
@@ -62,9 +62,8 @@ async function transactionCommand(path: string, flags: TransactionFlags, io: Cli
 async function readOperations(path: string, io: CliIo): Promise<DeclaredDocument | undefined> {
   // Loaded only here, like the imports below, because loading takes long.
   const { DOCUMENT_BYTES_MAX, readDocument } = await import('../../declaration/yaml-reader.ts');
-  const file = path === '-' ? { bytes: io.readStdin() } : readBoundedFile(path, DOCUMENT_BYTES_MAX);
-  if ('problem' in file) throw new CliError(`Cannot read ${path}: ${file.problem}`);
-  const read: DeclaredDocument | readonly Problem[] = readDocument(path, file.bytes);
+  const bytes = readInput(path, DOCUMENT_BYTES_MAX, io);
+  const read: DeclaredDocument | readonly Problem[] = readDocument(path, bytes);
   if ('value' in read) return read;
   const problemLine = await lineOfProblem();
   for (const problem of read) io.err(`${problemLine(problem)}\n`);

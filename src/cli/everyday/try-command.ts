@@ -8,7 +8,7 @@ import { painter } from '../show/colour.ts';
 import { addExamples, addOutputFlag, writeJson, type OutputFlags } from '../show/output-format.ts';
 import { wholeNumber } from '../whole-number.ts';
 import { keyIn } from './key-commands.ts';
-import { textOf } from './add-command.ts';
+import { textOf } from '../input.ts';
 import type { Json } from './everyday-command.ts';
 
 interface TryFlags extends ServerFlags, OutputFlags {

@@ -3,7 +3,6 @@
  * write it to a file, and report all findings.
  */
 import { closeSync, fchmodSync, fstatSync, openSync, writeFileSync } from 'node:fs';
-import { readBoundedFile } from '../../declaration/bounded-file.ts';
 import { DOCUMENT_BYTES_MAX, readDocument } from '../../declaration/yaml-reader.ts';
 import { escapeReferences } from '../../declaration/references.ts';
 import { writeYaml } from '../../declaration/yaml-writer.ts';
@@ -12,6 +11,7 @@ import { problemLine } from '../../management/declaration/declared-files.ts';
 import { planText, type ShownPlan } from '../config/plan-text.ts';
 import { EXIT_CODES } from '../exit-codes.ts';
 import { createClient } from '../gateway-client.ts';
+import { readInput } from '../input.ts';
 import { CliError, printable, type CliIo } from '../io.ts';
 import { usesColour } from '../show/colour.ts';
 import { wholeNumber } from '../whole-number.ts';
@@ -31,9 +31,7 @@ type Imported = ImportedApp | { readonly problem: string };
 
 /** @throws CliError with all problems of the document */
 export function readSource(path: string, io: CliIo): unknown {
-  const file = path === '-' ? { bytes: io.readStdin() } : readBoundedFile(path, DOCUMENT_BYTES_MAX);
-  if ('problem' in file) throw new CliError(`Cannot read ${path}: ${file.problem}`);
-  const read = readDocument(path, file.bytes);
+  const read = readDocument(path, readInput(path, DOCUMENT_BYTES_MAX, io));
   if ('value' in read) return read.value;
   for (const problem of read) io.err(`${problemLine(problem)}\n`);
   throw new CliError(`Cannot read ${path}`);

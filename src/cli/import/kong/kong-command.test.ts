@@ -265,7 +265,7 @@ describe('headgate import kong', () => {
     ['[]', 'it is not an object'],
     ['_format_version: "4.0"', 'its _format_version is "4.0"; expected "1.1", "2.1", "3.0"'],
     [`${'['.repeat(300)}${']'.repeat(300)}`, 'nested deeper'],
-    [`a: "${'x'.repeat(11 * 1024 * 1024)}"`, 'at most 10485760 are read'],
+    [`a: "${'x'.repeat(11 * 1024 * 1024)}"`, 'has more than 10485760 bytes'],
   ])('says plainly why it cannot import %.40s', async (text, message) => {
     const { code, err } = await headgate(api, ['import', 'kong', '-'], {}, text);
     expect(code).toBe(1);

@@ -1,13 +1,13 @@
 /** `headgate import openapi`: makes a plan from an OpenAPI description, and applies it on request. */
 import { writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
-import { readBoundedFile } from '../../../declaration/bounded-file.ts';
 import type { ImportedTree } from '../../../management/import/openapi-tree.ts';
 import { gitCommit } from '../../config/git-commit.ts';
 import { planText, type ShownPlan } from '../../config/plan-text.ts';
 import { addServerFlags } from '../../connection/server-flags.ts';
 import { EXIT_CODES } from '../../exit-codes.ts';
 import { createClient, RefusedCall, type GatewayClient, type ServerFlags } from '../../gateway-client.ts';
+import { readInput } from '../../input.ts';
 import { CliError, printable, type CliIo } from '../../io.ts';
 import { usesColour } from '../../show/colour.ts';
 import { addExamples, addOutputFlag } from '../../show/output-format.ts';
@@ -36,8 +36,7 @@ async function importOpenApi(path: string, flags: OpenApiFlags, io: CliIo): Prom
   const { importTree } = await import('../../../management/import/openapi-tree.ts');
   const { writeYaml } = await import('../../../declaration/yaml-writer.ts');
   const { escapeReferences } = await import('../../../declaration/references.ts');
-  const file = path === '-' ? { bytes: io.readStdin() } : readBoundedFile(path, FOREIGN_BYTES_MAX);
-  const read = 'problem' in file ? file : readForeign(file.bytes);
+  const read = readForeign(readInput(path, FOREIGN_BYTES_MAX, io));
   if ('problem' in read) throw new CliError(`Cannot read ${path}: ${read.problem}`);
   const description = readDescription(read.value);
   if ('problem' in description) throw new CliError(`Cannot import ${path}: ${description.problem}`);
