@@ -1,6 +1,4 @@
-/**
- * Contract part 5 "Gateway clients: API key" and design section 2 "API keys", "auth": who gets in, and what is told.
- */
+/** Contract part 5 "Gateway clients: API key": who gets in, and what clients and backends are told. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { startOrigin, type Origin } from '../../support/backends/origin.ts';
@@ -63,7 +61,7 @@ describe('required', () => {
     expect(origin.seen).toHaveLength(before);
   });
 
-  it('design 2: required defaults to true', async () => {
+  it('required defaults to true', async () => {
     expect((await get('/default')).status).toBe(401);
     expect((await get('/default', bearer(key.token))).status).toBe(200);
   });
@@ -73,7 +71,7 @@ describe('required', () => {
     ['that is not a key', 'abc'],
     ['that is empty', ''],
     ['in two parts', 'abc def'],
-  ])('design 2: a token %s is 401 invalid_token', async (_name, token) => {
+  ])('a token %s is 401 invalid_token', async (_name, token) => {
     const response = await get('/required', bearer(token));
     expect(response.status).toBe(401);
     expect(response.headers['www-authenticate']).toMatch(
@@ -124,7 +122,7 @@ describe('required', () => {
     expect([400, 401]).toContain(status);
   });
 
-  it('design 2: a key opens its own app only', async () => {
+  it('a key opens its own app only', async () => {
     const response = await get('/required', bearer(otherKey.token));
     expect(response.status).toBe(401);
     expect(problem(response).code).toBe('credentials_invalid');
@@ -155,7 +153,7 @@ describe('required', () => {
 });
 
 describe('not required', () => {
-  it('design 2: a missing or invalid credential is anonymous, and the backend gets no caller', async () => {
+  it('a missing or invalid credential is anonymous, and the backend gets no caller', async () => {
     for (const headers of [
       {},
       bearer('hgk_nonsense'),
@@ -167,11 +165,11 @@ describe('not required', () => {
     }
   });
 
-  it('design 2: a valid key identifies the caller', async () => {
+  it('a valid key identifies the caller', async () => {
     expect(echoed(await get('/optional', bearer(key.token))).headers['x-headgate-key-id']).toBe(key.id);
   });
 
-  it('design 2: required_scopes still applies, and an anonymous caller fails it with 401', async () => {
+  it('required_scopes still applies, and an anonymous caller fails it with 401', async () => {
     const nothing = await get('/optional-scoped');
     expect(nothing.status).toBe(401);
     expect(nothing.headers['www-authenticate']).toBe('Bearer realm="shop"');
@@ -203,7 +201,7 @@ describe('scopes', () => {
     expect((await get('/implied', bearer(odd.token))).status).toBe(403);
   });
 
-  it('design 2: required_scopes without any auth implies api_key', async () => {
+  it('required_scopes without any auth implies api_key', async () => {
     expect((await get('/implied')).status).toBe(401);
     expect((await get('/implied', bearer(key.token))).status).toBe(200);
     expect(echoed(await get('/implied', bearer(key.token))).headers).not.toHaveProperty('authorization');
@@ -211,7 +209,7 @@ describe('scopes', () => {
 });
 
 describe('what the backend learns', () => {
-  it('design 2: the key is removed, and the caller is named by X-Headgate fields', async () => {
+  it('the key is removed, and the caller is named by X-Headgate fields', async () => {
     const { headers } = echoed(await get('/required', bearer(key.token)));
     expect(headers).not.toHaveProperty('authorization');
     expect(headers).toMatchObject({
@@ -223,7 +221,7 @@ describe('what the backend learns', () => {
     expect(JSON.stringify(headers)).not.toContain(key.token);
   });
 
-  it('design 2: forward_credentials keeps it', async () => {
+  it('forward_credentials keeps it', async () => {
     const { headers } = echoed(await get('/kept', bearer(key.token)));
     expect(headers.authorization).toBe(`Bearer ${key.token}`);
     expect(headers['x-headgate-key-id']).toBe(key.id);
@@ -271,7 +269,7 @@ describe('what the backend learns', () => {
     'X_Headgate_Key_Id',
     'X-Headgate_Scopes',
     'X-Headgate-Anything',
-  ])('design 2: clients cannot send %s, with a key or without', async (name) => {
+  ])('clients cannot send %s, with a key or without', async (name) => {
     for (const path of ['/required', '/open', '/optional']) {
       const headers = path === '/required' ? bearer(key.token) : {};
       const { rawHeaders } = echoed(await get(path, { ...headers, [name]: 'forged' }));

@@ -1,4 +1,7 @@
-/** Design section 2 "Rate limits": GATEWAY_PROXY__AUTH_FAILURES_PER_MINUTE, the guard against guessing. */
+/**
+ * GATEWAY_PROXY__AUTH_FAILURES_PER_MINUTE, the guard against guessing: an address with too many failed authentications
+ * has to wait.
+ */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { startOrigin, type Origin } from '../../support/backends/origin.ts';
@@ -108,7 +111,7 @@ describe('the guard', () => {
 });
 
 describe('by default', () => {
-  it('design 2: the guard is off', async () => {
+  it('the guard is off', async () => {
     const unguarded = await startGateway();
     try {
       await createPolicies(unguarded, 'shop', origin.port, [

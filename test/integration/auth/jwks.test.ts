@@ -1,6 +1,6 @@
 /**
- * Design section 2 "jwt": JWK sets from a URL: cached, fetched with a time-out, refetched for unknown key ids no more
- * often than every ten seconds, and kept when their server is gone. What takes such an interval runs side by side.
+ * JWK sets from a URL: cached, fetched with a time-out, fetched again for unknown key ids no more often than every ten
+ * seconds, and kept when their server is gone. What takes such an interval runs side by side.
  */
 import type * as http from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -74,7 +74,7 @@ describe('jwks_uri', () => {
     expect(await statusOf('/plain', 'stranger')).toBe(401);
   });
 
-  it('design 2: the set is cached: many tokens, and many at once, cost one fetch', async () => {
+  it('the set is cached: many tokens, and many at once, cost one fetch', async () => {
     const server = await trust(
       '/cached',
       serving(() => ['ec']),
@@ -87,7 +87,7 @@ describe('jwks_uri', () => {
     expect(server.seen[0]?.headers).not.toHaveProperty('authorization');
   });
 
-  it('design 2: the refetch for unknown key ids is throttled: a flood of them asks once', async () => {
+  it('the refetch for unknown key ids is throttled: a flood of them asks once', async () => {
     const server = await trust(
       '/flood',
       serving(() => ['ec']),
@@ -238,7 +238,7 @@ describe('weak keys', () => {
 });
 
 describe.concurrent('over time', () => {
-  it('design 2: rotation: a token with a new key id is accepted after the throttled refetch, the old key is forgotten', async () => {
+  it('rotation: a token with a new key id is accepted after the throttled refetch, the old key is forgotten', async () => {
     let keys: readonly KeyName[] = ['ec'];
     const server = await trust(
       '/rotated',
@@ -253,7 +253,7 @@ describe.concurrent('over time', () => {
     expect(await statusOf('/rotated', 'ec')).toBe(401);
   });
 
-  it('design 2: an outage keeps the last good keys, and costs one attempt per interval', async () => {
+  it('an outage keeps the last good keys, and costs one attempt per interval', async () => {
     let broken = false;
     let attempts = 0;
     const server = await trust('/outage', (incoming, response) => {
@@ -283,7 +283,7 @@ describe.concurrent('over time', () => {
     });
   });
 
-  it('design 2: a key server that never answers ends in 503 after the time-out, other routes are not held up', async () => {
+  it('a key server that never answers ends in 503 after the time-out, other routes are not held up', async () => {
     await trust('/mute', () => undefined);
     const waiting = statusOf('/mute', 'ec');
     const other = await request(gateway, '/id/v1/open');

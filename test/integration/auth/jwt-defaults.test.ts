@@ -1,4 +1,4 @@
-/** Design section 2 "jwt": `GATEWAY_JWT__*` apply where a policy's `auth.jwt` leaves the same thing out. */
+/** `GATEWAY_JWT__*` apply where the `auth.jwt` of a policy does not set the same field. */
 import { createSecretKey } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';

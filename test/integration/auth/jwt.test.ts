@@ -1,6 +1,4 @@
-/**
- * Contract part 5 "JWT" and design section 2 "jwt" with keys that are part of the policy: a secret, a JWK set, none.
- */
+/** Contract part 5 "JWT" with keys that are part of the policy: a secret, a JWK set, none. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { startOrigin, type Origin } from '../../support/backends/origin.ts';
@@ -81,7 +79,7 @@ describe('a valid token', () => {
     expect(headers).not.toHaveProperty('x-headgate-key-id');
   });
 
-  it('design 2: forward_credentials false removes it', async () => {
+  it('forward_credentials false removes it', async () => {
     const { headers } = echoed(await call('/dropped', await signed({ sub: 'ann' })));
     expect(headers).not.toHaveProperty('authorization');
     expect(headers['x-headgate-subject']).toBe('ann');
@@ -147,7 +145,7 @@ describe('a token that is refused', () => {
     expect(problem(response).code).toBe('credentials_missing');
   });
 
-  it('design 2: alg none, in any spelling', async () => {
+  it('alg none, in any spelling', async () => {
     for (const alg of ['none', 'None', 'NONE', '']) {
       expect(await refusal('/secret', forgedToken({ alg }, { sub: 'ann' }, undefined))).toMatchObject(
         REFUSED,
@@ -156,7 +154,7 @@ describe('a token that is refused', () => {
     }
   });
 
-  it('design 2: symmetric and asymmetric never mix: an HMAC made with the public key is no signature', async () => {
+  it('symmetric and asymmetric never mix: an HMAC made with the public key is no signature', async () => {
     const jwk = await jwkOf('rsa');
     const pem = KEYS.rsa.publicKey.export({ type: 'spki', format: 'pem' }).toString();
     for (const secret of [pem, pem.trim(), JSON.stringify(jwk), String(jwk['n'])]) {
@@ -169,7 +167,7 @@ describe('a token that is refused', () => {
     ).toMatchObject(REFUSED);
   });
 
-  it('design 2: the algorithm comes from the configuration, never from the token', async () => {
+  it('the algorithm comes from the configuration, never from the token', async () => {
     expect(await refusal('/hs512', await signed({ sub: 'ann' }, { alg: 'HS256' }))).toMatchObject(REFUSED);
     expect(await statusOf('/hs512', await signed({ sub: 'ann' }, { alg: 'HS512' }))).toBe(200);
     expect(
@@ -269,7 +267,7 @@ describe('a token that is refused', () => {
     expect((await request(gateway, '/keyed/v1/x', { headers })).status).toBe(401);
   });
 
-  it('design 2: no keys configured: the policy is accepted, requests fail closed', async () => {
+  it('no keys configured: the policy is accepted, requests fail closed', async () => {
     const shown = await gateway.must('GET', `${revisionPath('id')}/endpoints?limit=100`);
     const endpoint = shown.find(({ path }: { path: string }) => path === '/no-keys');
     expect(endpoint.policy_override).toEqual({
@@ -286,7 +284,7 @@ describe('a token that is refused', () => {
 });
 
 describe('required_claims and scopes', () => {
-  it('design 2: claims must be present and not null, else 403 missing_claim', async () => {
+  it('claims must be present and not null, else 403 missing_claim', async () => {
     expect(await statusOf('/claims', await signed({ sub: 'ann', email: 'a@b.test' }))).toBe(200);
     expect(await statusOf('/claims', await signed({ sub: 'ann', email: '' }))).toBe(200);
     for (const claims of [{ sub: 'ann' }, { sub: 'ann', email: null }, {}]) {
@@ -306,7 +304,7 @@ describe('required_claims and scopes', () => {
     expect(await statusOf('/proto', await signed({ sub: 'ann' }))).toBe(403);
   });
 
-  it('design 2: required_scopes reads scope, separated by spaces, or scp', async () => {
+  it('required_scopes reads scope, separated by spaces, or scp', async () => {
     for (const claims of [{ scope: 'read write more' }, { scp: ['write', 'read'] }, { scp: 'read write' }]) {
       expect(await statusOf('/scopes', await signed(claims))).toBe(200);
     }
@@ -325,7 +323,7 @@ describe('required_claims and scopes', () => {
     }
   });
 
-  it('design 2: required false: a valid token identifies, anything else is anonymous, scopes still apply', async () => {
+  it('required false: a valid token identifies, anything else is anonymous, scopes still apply', async () => {
     expect(echoed(await call('/optional', await signed({ sub: 'ann' }))).headers['x-headgate-subject']).toBe(
       'ann',
     );
@@ -341,7 +339,7 @@ describe('required_claims and scopes', () => {
 });
 
 describe('claims_to_headers', () => {
-  it('design 2: claims go to the backend under their headers, lists and objects as JSON', async () => {
+  it('claims go to the backend under their headers, lists and objects as JSON', async () => {
     const token = await signed({ sub: 'ann', email: 'ann@b.test', groups: ['a', 'b'], age: 7 });
     const { headers } = echoed(await call('/headers', token));
     expect(headers).toMatchObject({ 'x-user-email': 'ann@b.test', 'x-groups': '["a","b"]', 'x-age': '7' });
@@ -386,7 +384,7 @@ describe('claims_to_headers', () => {
 });
 
 describe('rate limits by caller', () => {
-  it('design 2: per claim:<name> is a counter for each value; without the claim, by address', async () => {
+  it('per claim:<name> is a counter for each value; without the claim, by address', async () => {
     for (const team of ['a', 'b']) {
       expect(await statusOf('/per-claim', await signed({ team, jti: '1' }))).toBe(200);
       expect(await statusOf('/per-claim', await signed({ team, jti: '2' }))).toBe(429);

@@ -1,4 +1,4 @@
-/** Design section 2 "API keys": a key from its creation to its end, as the very next requests see it. */
+/** An API key from its creation to its end, as the very next requests see it. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { startOrigin, type Origin } from '../../support/backends/origin.ts';
@@ -58,7 +58,7 @@ describe('creation', () => {
 });
 
 describe('end', () => {
-  it('design 2: is_active false refuses the next request, true lets it in again', async () => {
+  it('is_active false refuses the next request, true lets it in again', async () => {
     const key = await createKey(gateway, 'shop');
     expect(await statusOf(key.token)).toBe(200);
     await gateway.must('PATCH', pathOf(key), { is_active: false });
@@ -81,7 +81,7 @@ describe('end', () => {
     expect(await statusOf(key.token)).toBe(401);
   });
 
-  it('design 2: expires_at ends it by itself, without a write', async () => {
+  it('expires_at ends it by itself, without a write', async () => {
     const { key, expiresAt, before } = await until(async () => {
       const ending = await createEndingKey(gateway, 'shop', 2_000);
       const endsAt = Date.parse(ending.expires_at);
@@ -100,7 +100,7 @@ describe('end', () => {
     expect(await statusOf(key.token)).toBe(200);
   });
 
-  it('design 2: an expiry in the past is 422', async () => {
+  it('an expiry in the past is 422', async () => {
     const answer = await gateway.api('POST', '/apps/shop/tokens', {
       name: 'late',
       scopes: [],
@@ -112,7 +112,7 @@ describe('end', () => {
 });
 
 describe('rotation', () => {
-  it('design 2: without an overlap the old value stops with the answer, the new one works', async () => {
+  it('without an overlap the old value stops with the answer, the new one works', async () => {
     const key = await createKey(gateway, 'shop', { scopes: ['kept'] });
     const rotated = await gateway.must('POST', `${pathOf(key)}/rotate`);
     expect(rotated).toMatchObject({ id: key.id, name: key.name, scopes: ['kept'] });
@@ -121,7 +121,7 @@ describe('rotation', () => {
     expect(await statusOf(rotated.token)).toBe(200);
   });
 
-  it('design 2: overlap_secs keeps the old value alive for the overlap, and no longer', async () => {
+  it('overlap_secs keeps the old value alive for the overlap, and no longer', async () => {
     const { key, sentAt, rotated, old } = await until(async () => {
       const made = await createKey(gateway, 'shop');
       const sentMs = Date.now();
@@ -156,7 +156,7 @@ describe('rotation', () => {
 });
 
 describe('last_used_at', () => {
-  it('design 2: is null until the key is used, and follows its use', async () => {
+  it('is null until the key is used, and follows its use', async () => {
     const key = await createKey(gateway, 'shop');
     expect((await gateway.must('GET', pathOf(key))).last_used_at).toBeNull();
     const before = Date.now();

@@ -1,4 +1,4 @@
-/** Design section 2: "Counting is exact across all workers of a node, whatever the concurrency". */
+/** A limit is counted exactly over all workers of a node, however many connections use it at once. */
 import * as http from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';

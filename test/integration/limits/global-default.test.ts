@@ -1,4 +1,6 @@
-/** Contract part 8, rule 3 and design section 2 "Rate limits": the default from GATEWAY_RATE_LIMIT_*. */
+/**
+ * Contract part 8, rule 3: the limit of GATEWAY_RATE_LIMIT_* applies where no level of the policy has a `rate_limit`.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { startOrigin, type Origin } from '../../support/backends/origin.ts';
@@ -124,7 +126,7 @@ describe('the global default', () => {
     ['enabled false', { enabled: false }],
     ['nothing said', {}],
     ['numbers, not enabled', { requests: 1, window_seconds: 1 }],
-  ])('design 2: a rate_limit that is not enabled exempts (%s)', async (name, rateLimit) => {
+  ])('a rate_limit that is not enabled exempts (%s)', async (name, rateLimit) => {
     const slug = name.replace(/\W+/g, '-');
     await createService(gateway, slug, origin.port);
     await createEndpoint(gateway, slug, 'GET', '/free', { policy_override: { rate_limit: rateLimit } });
@@ -134,7 +136,7 @@ describe('the global default', () => {
     expect(await statuses(4, `/${slug}/v1/x`)).toEqual([200, 200, 200, 429]);
   });
 
-  it('design 2: supplies the fields that an enabled limit leaves out, and the limit counts at its own level', async () => {
+  it('supplies the fields that an enabled limit leaves out, and the limit counts at its own level', async () => {
     await createService(gateway, 'filled', origin.port);
     const paths = {
       '/requests': { enabled: true, window_seconds: 7 * WINDOW },

@@ -1,6 +1,6 @@
 /**
- * Contract part 1 and part 8, rule 4: the limit per client address, over two workers; and whose address that is
- * (design section 2 "Client IP"). 127.0.0.1 is a trusted proxy here, other loopback addresses are clients.
+ * Contract part 1 and part 8, rule 4: the limit per client address, over two workers; and whose address that is behind
+ * trusted proxies. 127.0.0.1 is a trusted proxy here, other loopback addresses are clients.
  */
 import * as http from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -84,7 +84,7 @@ describe('the limit per address', () => {
     expect(Math.min(...connections), 'both workers have served').toBeGreaterThan(0);
   });
 
-  it('design 2: comes in addition: the stricter limit refuses, and what one refuses takes nothing of the other', async () => {
+  it('comes in addition: the stricter limit refuses, and what one refuses takes nothing of the other', async () => {
     const limit = (requests: number) => ({
       policy_override: { rate_limit: { enabled: true, requests, window_seconds: WINDOW } },
     });
@@ -99,7 +99,7 @@ describe('the limit per address', () => {
     expect([last.status, last.headers['x-ratelimit-remaining']]).toEqual([200, '0']);
   });
 
-  it('design 2: comes after authentication: refused callers take nothing of it', async () => {
+  it('comes after authentication: refused callers take nothing of it', async () => {
     expect(await times(6, () => direct('127.0.0.9', '/keyed/v1/x'))).toEqual([401, 401, 401, 401, 401, 401]);
     const key = await createKey(gateway, 'keyed', { rate_limit: { enabled: false } });
     // A key that is exempt from the limit of its route is not exempt from that of its address.
@@ -119,7 +119,7 @@ describe('GATEWAY_TRUSTED_PROXY_IPS', () => {
     expect(await forwarded('203.0.113.2')).toBe(200);
   });
 
-  it('design 2: the right-most untrusted address counts; what a client wrote to its left changes nothing', async () => {
+  it('the right-most untrusted address counts; what a client wrote to its left changes nothing', async () => {
     const statuses: number[] = [];
     for (let index = 0; index < 5; index++)
       statuses.push(await forwarded(`198.51.100.${index}, 203.0.113.3`));
@@ -173,7 +173,7 @@ describe('GATEWAY_TRUSTED_PROXY_IPS', () => {
     expect(await forwarded('203.0.113.8')).toBe(429);
   });
 
-  it('design 2: from a peer that is not trusted the field is nothing but a claim', async () => {
+  it('from a peer that is not trusted the field is nothing but a claim', async () => {
     const statuses: number[] = [];
     for (let index = 0; index < 5; index++) {
       statuses.push(

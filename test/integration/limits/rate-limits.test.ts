@@ -1,4 +1,4 @@
-/** Contract part 8 and design section 2 "Rate limits": what a limit counts, for whom, and what clients are told. */
+/** Contract part 8: what a limit counts, for whom, and what clients are told. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { startOrigin, type Origin } from '../../support/backends/origin.ts';
@@ -100,7 +100,7 @@ describe('fields of rate_limit', () => {
     },
   );
 
-  it('design 2: burst is the capacity of the bucket, whatever `requests` says', async () => {
+  it('burst is the capacity of the bucket, whatever `requests` says', async () => {
     expect(await statuses(6, '/fields/v1/burst')).toEqual([200, 200, 200, 200, 200, 429]);
     expect(await statuses(3, '/fields/v1/small-burst')).toEqual([200, 200, 429]);
     // The refill is `requests / window_seconds`, so that one token takes this long.
@@ -111,7 +111,7 @@ describe('fields of rate_limit', () => {
 });
 
 describe('response fields', () => {
-  it('design 2: RateLimit, RateLimit-Policy and X-RateLimit-* count down, on refusals too', async () => {
+  it('RateLimit, RateLimit-Policy and X-RateLimit-* count down, on refusals too', async () => {
     await createPolicies(gateway, 'told', origin.port, [
       { path: '/x', policy: limit(2, { algorithm: 'sliding_window' }) },
     ]);
@@ -200,12 +200,12 @@ describe('per', () => {
     [first, second] = [await createKey(gateway, 'per'), await createKey(gateway, 'per')];
   });
 
-  it('design 2: scope is one counter for everyone', async () => {
+  it('scope is one counter for everyone', async () => {
     expect((await send(gateway, '/per/v1/scope', {}, { localAddress: '127.0.0.2' })).status).toBe(200);
     expect(await statuses(2, '/per/v1/scope', bearer(first.token))).toEqual([200, 429]);
   });
 
-  it('design 2: api_key is a counter for each key; callers without a key are distinguished by address', async () => {
+  it('api_key is a counter for each key; callers without a key are distinguished by address', async () => {
     expect(await statuses(3, '/per/v1/key', bearer(first.token))).toEqual([200, 200, 429]);
     expect(await statuses(3, '/per/v1/key', bearer(second.token))).toEqual([200, 200, 429]);
     expect(await statuses(3, '/per/v1/key')).toEqual([200, 200, 429]);
@@ -225,7 +225,7 @@ describe('per', () => {
     expect(await statuses(1, '/per/v1/key/2', bearer(first.token))).toEqual([429]);
   });
 
-  it('design 2: ip is a counter for each client address', async () => {
+  it('ip is a counter for each client address', async () => {
     for (const localAddress of ['127.0.0.1', '127.0.0.2', '127.0.0.3']) {
       const answers = [
         await send(gateway, '/per/v1/ip', {}, { localAddress }),
@@ -239,7 +239,7 @@ describe('per', () => {
     ).toEqual([429]);
   });
 
-  it('design 2: header:<name> is a counter for each value; requests without the field share another counter', async () => {
+  it('header:<name> is a counter for each value; requests without the field share another counter', async () => {
     const tenant = (name: string): Record<string, string> => ({ 'x-tenant': name });
     expect(await statuses(2, '/per/v1/header', tenant('a'))).toEqual([200, 429]);
     expect(await statuses(2, '/per/v1/header', tenant('b'))).toEqual([200, 429]);
@@ -248,7 +248,7 @@ describe('per', () => {
 });
 
 describe('the plan of an API key', () => {
-  it('design 2: replaces the limit of the policy for that key, and is counted by itself', async () => {
+  it('replaces the limit of the policy for that key, and is counted by itself', async () => {
     await createPolicies(gateway, 'plans', origin.port, [
       { path: '/limited', policy: { auth: { auth_type: 'api_key', required: false }, ...limit(1) } },
       { path: '/unlimited', policy: { auth: { auth_type: 'api_key' }, rate_limit: { enabled: false } } },
@@ -276,7 +276,7 @@ describe('the plan of an API key', () => {
     expect(await statuses(1, target, bearer(planned.token))).toEqual([429]);
   });
 
-  it('design 2: a plan that nothing can fill in is 422', async () => {
+  it('a plan that nothing can fill in is 422', async () => {
     const answer = await gateway.api('POST', '/apps/plans/tokens', {
       name: 'bad',
       scopes: [],
@@ -288,7 +288,7 @@ describe('the plan of an API key', () => {
 });
 
 describe('writes', () => {
-  it('design 2: an enabled limit that no setting fills in is 422, on every level', async () => {
+  it('an enabled limit that no setting fills in is 422, on every level', async () => {
     await createService(gateway, 'unfilled', origin.port);
     const rate_limit = { enabled: true };
     const answers = [

@@ -70,7 +70,7 @@ async function load(
 }
 
 describe('Retry-After', () => {
-  it.concurrent.each(ALGORITHMS)('design 2: obeyed, one request is admitted (%s)', async (algorithm) => {
+  it.concurrent.each(ALGORITHMS)('obeyed, one request is admitted (%s)', async (algorithm) => {
     const target = `/time/v1/obey/${algorithm}`;
     for (let round = 0; round < 2; round++) {
       let refusal = await request(gateway, target);

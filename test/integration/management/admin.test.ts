@@ -1,7 +1,6 @@
 /**
- * Contract part 5 "Management API" and design section 2 "Admin access" through the started program: the first token,
- * GATEWAY_ADMIN_TOKEN, roles, expiry; that only hashes are stored, that logs have no tokens, and that nothing else
- * than a token grants anything.
+ * Contract part 5 "Management API" through the started program: the first token, GATEWAY_ADMIN_TOKEN, roles, expiry;
+ * that only hashes are stored, that logs have no tokens, and that nothing else than a token grants anything.
  */
 // oxlint-disable vitest/expect-expect -- expectData and expectProblem are assertions
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
@@ -22,7 +21,7 @@ import { storedText, SUITE_DATABASE } from '../../support/programs/suite-databas
 
 const CHALLENGE = 'Bearer realm="headgate"';
 
-describe('design 2: the first admin token', { timeout: 60_000 }, () => {
+describe('the first admin token', { timeout: 60_000 }, () => {
   const folder = mkdtempSync(join(tmpdir(), 'headgate-admin-'));
   const file = join(folder, 'admin-token');
   const start = (token = ''): Promise<TestGateway> =>
@@ -115,7 +114,7 @@ describe('design 2: the first admin token', { timeout: 60_000 }, () => {
   });
 });
 
-describe('design 2: admin access', () => {
+describe('admin access', () => {
   let gateway: TestGateway;
   const tokens: Record<string, string> = {};
   beforeAll(async () => {

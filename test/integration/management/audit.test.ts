@@ -1,6 +1,6 @@
 /**
- * Contract part 2 "Policy precedence" as effective-policy shows it, and the audit log of design section 2, through
- * the started program.
+ * Contract part 2 "Policy precedence" as effective-policy shows it, and the audit log of all writes, through the
+ * started program.
  */
 // oxlint-disable vitest/expect-expect -- expectData and expectProblem are assertions
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -98,7 +98,7 @@ describe('spec 2: policy precedence, shown by effective-policy', () => {
   });
 });
 
-describe('design 2: the audit log', () => {
+describe('the audit log', () => {
   const entries = async (): Promise<Record<string, unknown>[]> => {
     const found: Record<string, unknown>[] = [];
     let query = 'limit=500';

@@ -1,7 +1,6 @@
 /**
- * Contract part 2 and design section 2 through the started program: for every field of every resource and of the
- * policy the values that are refused, with 422 and a pointer to the field, by POST and by PATCH alike; nothing of a
- * refused write is stored.
+ * Contract part 2 through the started program: for every field of every resource and of the policy the values that are
+ * refused, with 422 and a pointer to the field, by POST and by PATCH alike; nothing of a refused write is stored.
  */
 // oxlint-disable vitest/expect-expect -- expectProblem is an assertion
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -472,7 +471,7 @@ describe.each([
   });
 });
 
-describe('design 2: bodies of actions', () => {
+describe('bodies of actions', () => {
   const revision = '/apps/base/versions/v1/revisions/r1';
 
   it.each([

@@ -1,5 +1,5 @@
 /**
- * Design section 2 through the started program: ETag, If-Match and If-None-Match; duplicates; and many clients at
+ * Writes that compete, through the started program: ETag, If-Match and If-None-Match; duplicates; and many clients at
  * once, of whom exactly one may win.
  */
 // oxlint-disable vitest/expect-expect -- expectData, expectPage and expectProblem are assertions
@@ -38,7 +38,7 @@ function statuses(answers: readonly Answer[]): Record<number, number> {
   return counts;
 }
 
-describe('design 2: duplicates are 409 and name the field', () => {
+describe('duplicates are 409 and name the field', () => {
   const revision = '/apps/base/versions/v1/revisions';
 
   it.each<[string, string, Fields, string]>([
@@ -122,7 +122,7 @@ describe('design 2: duplicates are 409 and name the field', () => {
   });
 });
 
-describe('design 2: exactly one of many clients wins', () => {
+describe('exactly one of many clients wins', () => {
   it.each<[string, string, Fields]>([
     ['the same slug', '/apps', { name: 'race', slug: 'race', gateway_path: '/race-%' }],
     ['the same path', '/apps', { name: 'race', slug: 'race-%', gateway_path: '/raced' }],
@@ -211,7 +211,7 @@ describe('design 2: exactly one of many clients wins', () => {
   });
 });
 
-describe('design 2: preconditions', () => {
+describe('preconditions', () => {
   const path = '/apps/precious';
   let current = '';
   beforeAll(async () => {

@@ -1,6 +1,6 @@
 /**
- * Design section 6 through the started program: while the database is away, locked or full, the management API
- * answers 503 within a bounded time and traffic goes on as it was; when the database is back, so is everything else.
+ * While the database is away, locked or full, the management API answers 503 within a bounded time and traffic goes on
+ * as it was; when the database is back, so is everything else.
  */
 // oxlint-disable vitest/expect-expect -- expectData and expectProblem are assertions
 import { execFileSync } from 'node:child_process';
@@ -119,7 +119,7 @@ async function expectAway(): Promise<void> {
   expect(await traffic()).toEqual(UNAFFECTED);
 }
 
-describe('design 6: the database goes away while the gateway runs', { timeout: 60_000 }, () => {
+describe('the database goes away while the gateway runs', { timeout: 60_000 }, () => {
   it('moved away: 503, traffic unaffected; moved back: all as before, and nothing of the refused writes', async () => {
     renameSync(path, `${path}.away`);
     await expectAway();

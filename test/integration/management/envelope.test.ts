@@ -1,6 +1,6 @@
 /**
- * Contract part 4 "Health", part 9 and design section 2 "Envelope", through the started program: what every answer
- * of the management API looks like, whatever was asked; bodies that cannot be read; probes and metrics.
+ * Contract part 4 "Health" and part 9 through the started program: the envelope of every answer of the management API,
+ * whatever was asked; bodies that cannot be read; probes and metrics.
  */
 // oxlint-disable vitest/expect-expect -- expectData, expectPage and expectProblem are assertions
 import { gzipSync } from 'node:zlib';
@@ -64,7 +64,7 @@ describe('health', () => {
     await expect.poll(read, { interval: 200 }).toBeGreaterThan(first);
   });
 
-  it('design 2: health needs no token, and a wrong one does not matter', async () => {
+  it('health needs no token, and a wrong one does not matter', async () => {
     for (const headers of [{}, { authorization: 'Bearer wrong' }, { authorization: 'Basic eDp5' }]) {
       expectData(await callPlain(gateway, headers, 'GET', '/health'));
     }
@@ -72,7 +72,7 @@ describe('health', () => {
 });
 
 describe('probes and metrics', () => {
-  it('design 2: /healthz and /readyz answer without a token', async () => {
+  it('/healthz and /readyz answer without a token', async () => {
     expect(expectData(await callPlain(gateway, {}, 'GET', '//healthz'))).toBeNull();
     expect(expectData(await callPlain(gateway, {}, 'GET', '//readyz'))).toEqual({
       ready: true,
@@ -80,7 +80,7 @@ describe('probes and metrics', () => {
     });
   });
 
-  it('design 2: /metrics needs a token', async () => {
+  it('/metrics needs a token', async () => {
     expectProblem(await callPlain(gateway, {}, 'GET', '//metrics'), 'unauthenticated', {
       instance: '/metrics',
     });
@@ -100,7 +100,7 @@ describe('probes and metrics', () => {
 });
 
 describe('the envelope', () => {
-  it('design 2: a creation is 201 with Location, ETag and the record in the envelope', async () => {
+  it('a creation is 201 with Location, ETag and the record in the envelope', async () => {
     const answer = await gateway.api('POST', '/apps', APP);
     const record = expectRecord(expectData(answer, 201));
     expect(answer.headers.get('etag')).toMatch(/^"[^"]+"$/);
@@ -111,12 +111,12 @@ describe('the envelope', () => {
     expect(fetched.headers.get('etag')).toBe(answer.headers.get('etag'));
   });
 
-  it('design 2: lists add the page', async () => {
+  it('lists add the page', async () => {
     const { data, page } = expectPage(await gateway.api('GET', '/apps'));
     expect(page).toEqual({ limit: 50, next_cursor: null, total: data.length });
   });
 
-  it('design 2: a deletion is 204 without a body', async () => {
+  it('a deletion is 204 without a body', async () => {
     await gateway.must('POST', '/apps', { name: 'x', slug: 'to-go', gateway_path: '/to-go' });
     const answer = await gateway.api('DELETE', '/apps/to-go');
     expect([answer.status, answer.body]).toEqual([204, undefined]);
@@ -124,7 +124,7 @@ describe('the envelope', () => {
     expectProblem(await gateway.api('DELETE', '/apps/to-go'), 'not_found');
   });
 
-  it('design 2: HEAD answers as GET does, without the body', async () => {
+  it('HEAD answers as GET does, without the body', async () => {
     const get = await gateway.api('GET', '/apps/billing');
     const head = await gateway.api('HEAD', '/apps/billing');
     expect([head.status, head.body]).toEqual([200, undefined]);
@@ -174,13 +174,13 @@ describe('problems', () => {
     ['a record that does not exist', 'GET', '/apps/none'],
     ['a record below one that does not exist', 'GET', '/apps/none/versions/v1/revisions/r1/endpoints'],
     ['a version of another app', 'PATCH', '/apps/billing/versions/v9'],
-  ])('design 2: %s is 404 with a whole problem document', async (_what, method, path) => {
+  ])('%s is 404 with a whole problem document', async (_what, method, path) => {
     const instance = path.startsWith('//') ? path.slice(1) : `/api/v1${path}`;
     const answer = await gateway.api(method, path, method === 'PATCH' ? {} : undefined);
     expectProblem(answer, 'not_found', { instance });
   });
 
-  it('design 2: instance is the path without the query', async () => {
+  it('instance is the path without the query', async () => {
     const answer = await gateway.api('GET', '/apps?limit=0');
     expectProblem(answer, 'invalid_query', { instance: '/api/v1/apps' });
   });
@@ -195,7 +195,7 @@ describe('problems', () => {
     ['PATCH', '/admin/tokens/x', 'DELETE, GET, HEAD'],
     ['DELETE', '/audit', 'GET, HEAD'],
     ['DELETE', '//healthz', 'GET, HEAD'],
-  ])('design 2: %s %s is 405 with Allow', async (method, path, allow) => {
+  ])('%s %s is 405 with Allow', async (method, path, allow) => {
     const answer = await gateway.api(method, path);
     expectProblem(answer, 'management_method_not_allowed');
     expect(answer.headers.get('allow')).toBe(allow);
@@ -261,16 +261,13 @@ describe('bodies that cannot be read', () => {
     ['brackets without end', '['.repeat(100_000)],
     ['objects a hundred deep', `${'{"a":'.repeat(100)}1${'}'.repeat(100)}`],
     ['form fields', 'name=x&slug=x'],
-  ])('design 2: %s is 400', async (_what, bytes) => {
+  ])('%s is 400', async (_what, bytes) => {
     expectProblem(await post(bytes, 'application/json'), 'invalid_json', { instance: '/api/v1/apps' });
   });
 
-  it.each(['null', '[]', '"text"', '1', 'true'])(
-    'design 2: %s in place of an object is 422',
-    async (text) => {
-      expectProblem(await post(text, 'application/json'), 'validation_failed', { pointers: [''] });
-    },
-  );
+  it.each(['null', '[]', '"text"', '1', 'true'])('%s in place of an object is 422', async (text) => {
+    expectProblem(await post(text, 'application/json'), 'validation_failed', { pointers: [''] });
+  });
 
   it.each([
     null,
@@ -284,7 +281,7 @@ describe('bodies that cannot be read', () => {
     'application/json; charset=iso-8859-1',
     'application/json; charset=utf-16',
     '*/*',
-  ])('design 2: a POST with Content-Type %s is 415', async (type) => {
+  ])('a POST with Content-Type %s is 415', async (type) => {
     expectProblem(await post(valid, type), 'unsupported_media_type');
   });
 
@@ -309,13 +306,13 @@ describe('bodies that cannot be read', () => {
     await gateway.must('DELETE', '/apps/unread');
   });
 
-  it('design 2: a PATCH may also be application/merge-patch+json', async () => {
+  it('a PATCH may also be application/merge-patch+json', async () => {
     const headers = { 'content-type': 'application/merge-patch+json' };
     const answer = await gateway.api('PATCH', '/apps/envelope', { name: 'Merged' }, headers);
     expect(expectData(answer).name).toBe('Merged');
   });
 
-  it('design 2: up to 1 MiB is read, a byte more is 413', async () => {
+  it('up to 1 MiB is read, a byte more is 413', async () => {
     const filled = (length: number): string => {
       const body = { ...APP, slug: 'large', gateway_path: '/large', description: '' };
       return JSON.stringify(body) + ' '.repeat(length - JSON.stringify(body).length);
@@ -324,7 +321,7 @@ describe('bodies that cannot be read', () => {
     expectProblem(await post(filled(1_048_577), 'application/json'), 'payload_too_large');
   });
 
-  it('design 2: more than 1 MiB in chunks is 413, too, and does not wait for the rest', async () => {
+  it('more than 1 MiB in chunks is 413, too, and does not wait for the rest', async () => {
     const chunk = `10000\r\n${' '.repeat(65_536)}\r\n`;
     const response = await sendRaw(
       gateway.managementPort,

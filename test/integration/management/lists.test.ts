@@ -1,6 +1,6 @@
 /**
- * Design section 2 "Lists" through the started program: pages with `limit` and `cursor`, their order and total, what
- * stays true while records come and go between pages, and the values that are refused.
+ * Lists through the started program: pages with `limit` and `cursor`, their order and total, what stays true while
+ * records come and go between pages, and the values that are refused.
  */
 // oxlint-disable vitest/expect-expect -- expectPage and expectProblem are assertions
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -40,7 +40,7 @@ async function pages(collection: string, limit: number): Promise<string[][]> {
   return found;
 }
 
-describe.each(LISTS)('design 2: GET %s', (collection, body) => {
+describe.each(LISTS)('GET %s', (collection, body) => {
   const created: string[] = [];
   let existing: string[] = [];
   beforeAll(async () => {
@@ -115,7 +115,7 @@ describe.each(LISTS)('design 2: GET %s', (collection, body) => {
   });
 });
 
-describe('design 2: lists of what does not exist', () => {
+describe('lists of what does not exist', () => {
   it.each([
     '/apps/none/versions',
     '/apps/none/tokens',
@@ -143,7 +143,7 @@ describe('design 2: lists of what does not exist', () => {
   });
 });
 
-describe('design 2: the audit log is a list', () => {
+describe('the audit log is a list', () => {
   it('that pages like the others, oldest first', async () => {
     const all = (await pages('/audit', 500)).flat();
     expect(all.length).toBeGreaterThan(40);

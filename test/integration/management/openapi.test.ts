@@ -1,7 +1,7 @@
 /**
- * Contract part 4 and design section 2 through the started program: the OpenAPI document that it serves is enough to
- * write a client from. Every operation is called through such a client, in a script that a deployment could be, and
- * every answer, good or bad, is what the document says.
+ * Contract part 4 through the started program: the OpenAPI document that it serves is enough to write a client from.
+ * Every operation is called through such a client, in a script that a deployment could be, and every answer, good or
+ * bad, is what the document says.
  */
 // oxlint-disable vitest/expect-expect -- the client asserts on every answer
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

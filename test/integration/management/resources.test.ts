@@ -1,7 +1,7 @@
 /**
- * Contract part 2 through the started program: every field of every resource, whether it is required, its default
- * and its type, what is written is what is read; and the operations on single records of contract part 4 and design
- * section 2: create, fetch, change, delete, by id and by label.
+ * Contract part 2 through the started program: every field of every resource, whether it is required, its default and
+ * its type, what is written is what is read; and contract part 4: create, fetch, change and delete a single record, by
+ * its id and by its label.
  */
 // oxlint-disable vitest/expect-expect -- expectData, expectPage and expectProblem are assertions
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -218,7 +218,7 @@ function cascade(resource: ResourceCase): string {
   return [APP, VERSION, REVISION].includes(resource) ? 'cascade=true' : '';
 }
 
-describe('design 2: labels can replace ids wherever an id is accepted', () => {
+describe('labels can replace ids wherever an id is accepted', () => {
   it('in every position of every path', async () => {
     const app = await gateway.must('GET', '/apps/base');
     const version = await gateway.must('GET', '/apps/base/versions/v1');
@@ -306,7 +306,7 @@ describe('spec 2: gateway paths of versions', () => {
   });
 });
 
-describe('design 2: deleting what has children', () => {
+describe('deleting what has children', () => {
   const build = async (slug: string): Promise<void> => {
     await gateway.must('POST', '/apps', { name: slug, slug, gateway_path: `/${slug}` });
     await gateway.must('POST', `/apps/${slug}/versions`, { version: 'v1' });
@@ -377,7 +377,7 @@ describe('design 2: deleting what has children', () => {
   });
 });
 
-describe('design 2: a PATCH of a policy merges at every depth (RFC 7396)', () => {
+describe('a PATCH of a policy merges at every depth (RFC 7396)', () => {
   const LEVELS: readonly (readonly [string, string, ResourceCase])[] = [
     ['an app', 'default_policy', APP],
     ['a revision', 'default_policy', REVISION],

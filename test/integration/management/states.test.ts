@@ -1,6 +1,6 @@
 /**
- * Contract part 3 and design section 2 through the started program: states and what moves them (version status,
- * endpoint activity, current revisions), with the traffic that obeys each answer at once.
+ * Contract part 3 through the started program: states and what moves them (version status, endpoint activity, current
+ * revisions), with the traffic that obeys each answer at once.
  */
 // oxlint-disable vitest/expect-expect -- expectData and expectProblem are assertions
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -227,7 +227,7 @@ describe('spec 3: activation of revisions', () => {
   });
 });
 
-describe('design 2: a write that is answered is in force', () => {
+describe('a write that is answered is in force', () => {
   it('on every worker, for creations, changes and deletions', async () => {
     await createService(gateway, 'force', origin.port);
     const everywhere = async (target: string): Promise<number[]> => {

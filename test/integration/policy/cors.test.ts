@@ -1,4 +1,4 @@
-/** Contract part 2 "CORS object" and design section 2 "CORS": preflights, actual responses, and the gateway's own. */
+/** Contract part 2 "CORS object": preflights, actual responses, and responses of the gateway itself. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { startOrigin, startRawOrigin, type Origin, type RawOrigin } from '../../support/backends/origin.ts';
@@ -106,7 +106,7 @@ const varyOf = ({ headers }: RawResponse): string[] =>
   (headers['vary'] ?? '').split(',').map((item) => item.trim().toLowerCase());
 
 describe('preflight', () => {
-  it('design 2: is answered 204 by the gateway, with what the policy grants and nothing of the backend', async () => {
+  it('is answered 204 by the gateway, with what the policy grants and nothing of the backend', async () => {
     const before = origin.seen.length;
     const response = await preflight('/full', PAGE, 'PUT', 'x-custom');
     expect(response.status).toBe(204);
@@ -154,7 +154,7 @@ describe('preflight', () => {
     expect(varyOf(response)).toContain('origin');
   });
 
-  it('design 2: is matched by the method that it asks about', async () => {
+  it('is matched by the method that it asks about', async () => {
     expect((await preflight('/methods', PAGE, 'POST')).headers['access-control-allow-methods']).toBe('POST');
     expect((await preflight('/methods', PAGE, 'GET')).headers['access-control-allow-methods']).toBe('GET');
   });
@@ -179,7 +179,7 @@ describe('preflight', () => {
 });
 
 describe('actual responses', () => {
-  it('spec 2: CORS applies to all responses of the route; design 2: upstream fields are replaced, not doubled', async () => {
+  it('spec 2: CORS applies to all responses of the route; upstream fields are replaced, not doubled', async () => {
     const response = await call('/full', PAGE);
     expect(response.status).toBe(200);
     expect(response.headers).toMatchObject({
@@ -197,7 +197,7 @@ describe('actual responses', () => {
     expect(response.headers['access-control-allow-origin']).toBe(PAGE);
   });
 
-  it('design 2: the origin is echoed with Vary: Origin, also when it is absent or refused', async () => {
+  it('the origin is echoed with Vary: Origin, also when it is absent or refused', async () => {
     for (const from of [
       undefined,
       'https://evil.test',
@@ -224,7 +224,7 @@ describe('actual responses', () => {
     }
   });
 
-  it('design 2: ["*"] is answered with * and needs no Vary', async () => {
+  it('["*"] is answered with * and needs no Vary', async () => {
     const response = await call('/any-full', PAGE);
     expect(response.headers['access-control-allow-origin']).toBe('*');
     expect(response.headers).not.toHaveProperty('access-control-allow-credentials');
@@ -247,7 +247,7 @@ describe("the gateway's own responses", () => {
     expect(varyOf(response)).toContain('origin');
   };
 
-  it('design 2: 401, 403, 405, 413 and 429 can be read by the page', async () => {
+  it('401, 403, 405, 413 and 429 can be read by the page', async () => {
     expectReadable(await call('/guarded', PAGE), 401);
     expectReadable(await call('/guarded', PAGE, bearer('hgk_wrong')), 401);
     const scopeless = bearer((await createKey(gateway, 'web')).token);
@@ -264,7 +264,7 @@ describe("the gateway's own responses", () => {
     );
   });
 
-  it('design 2: 502, 503 and 504 can be read by the page', async () => {
+  it('502, 503 and 504 can be read by the page', async () => {
     const listed = { default_policy: { cors: LISTED } };
     await createService(gateway, 'broken', 1, {
       app: listed,

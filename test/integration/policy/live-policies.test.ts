@@ -1,6 +1,6 @@
 /**
- * Design section 2 "Management API": a write that was answered is obeyed by the next request, on every worker and on
- * connections that were open before. Each test holds connections to both workers and asks on all of them.
+ * A write that was answered is obeyed by the next request, on every worker and on connections that were open before.
+ * Each test holds connections to both workers and asks on all of them.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';

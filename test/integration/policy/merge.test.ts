@@ -1,5 +1,6 @@
 /**
- * Contract part 2 "Policy precedence" and design section 2 "Policy merge", seen from traffic and from effective-policy.
+ * Contract part 2 "Policy precedence", seen from traffic and from effective-policy: for each part, the most specific
+ * level that has it replaces it as a whole.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
@@ -73,7 +74,7 @@ describe('precedence', () => {
     expect(await statusOf('/narrow/v1/x')).toBe(200);
   });
 
-  it('design 2: a part is replaced whole, parts that a level does not name are inherited', async () => {
+  it('a part is replaced whole, parts that a level does not name are inherited', async () => {
     const window = quietWindowSecs();
     await createService(gateway, 'whole', origin.port, {
       app: {
@@ -155,26 +156,26 @@ describe('switching off', () => {
     expect(await statusOf('/strict/v1/x', { headers })).toBe(403);
   });
 
-  it('design 2: auth_type none with no scopes lets everyone in, and no key is looked at', async () => {
+  it('auth_type none with no scopes lets everyone in, and no key is looked at', async () => {
     const response = await call('/strict/v1/off-0', { headers: bearer('hgk_anything') });
     expect(echoed(response).headers).not.toHaveProperty('x-headgate-key-id');
     expect(await statusOf('/strict/v1/off-0')).toBe(200);
     expect(await statusOf('/strict/v1/off-0', { method: 'POST' })).toBe(405);
   });
 
-  it('design 2: required_scopes [] asks for no scope, and still for a key', async () => {
+  it('required_scopes [] asks for no scope, and still for a key', async () => {
     expect(await statusOf('/strict/v1/off-1', { headers })).toBe(200);
     expect(await statusOf('/strict/v1/off-1')).toBe(401);
   });
 
-  it('design 2: allowed_methods ["*"] allows every method', async () => {
+  it('allowed_methods ["*"] allows every method', async () => {
     for (const method of ['POST', 'DELETE', 'PURGE']) {
       expect(await statusOf('/strict/v1/off-2', { method, headers })).toBe(200);
       expect(await statusOf('/strict/v1/off-1', { method, headers })).toBe(405);
     }
   });
 
-  it.each([3, 4])('design 2: a rate_limit that is not enabled exempts (%#)', async (index) => {
+  it.each([3, 4])('a rate_limit that is not enabled exempts (%#)', async (index) => {
     expect((await call('/strict/v1/off-1', { headers })).headers['x-ratelimit-limit']).toBe('1000');
     const response = await call(`/strict/v1/off-${index}`, { headers });
     expect(response.status).toBe(200);
@@ -182,7 +183,7 @@ describe('switching off', () => {
     expect(response.headers).not.toHaveProperty('x-ratelimit-limit');
   });
 
-  it('design 2: cors with no origins switches CORS off', async () => {
+  it('cors with no origins switches CORS off', async () => {
     const origin401 = { Origin: 'https://a.test' };
     expect((await call('/strict/v1/x', { headers: origin401 })).headers['access-control-allow-origin']).toBe(
       '*',
@@ -193,7 +194,7 @@ describe('switching off', () => {
     expect(await statusOf('/strict/v1/off-5', { method: 'OPTIONS', headers: preflight })).toBe(401);
   });
 
-  it('design 2: null inherits', async () => {
+  it('null inherits', async () => {
     expect(await statusOf('/strict/v1/nulls')).toBe(401);
     expect(await statusOf('/strict/v1/nulls', { headers })).toBe(403);
     const withOrigin = { Origin: 'https://a.test' };
@@ -212,7 +213,7 @@ describe('switching off', () => {
 });
 
 describe('PATCH', () => {
-  it('design 2: a policy merges, null removes a part, and traffic obeys at once', async () => {
+  it('a policy merges, null removes a part, and traffic obeys at once', async () => {
     await createService(gateway, 'patch', origin.port, {
       app: { default_policy: { auth: { auth_type: 'api_key' }, allowed_methods: ['GET'] } },
     });
@@ -229,7 +230,7 @@ describe('PATCH', () => {
     expect(await statusOf('/patch/v1/x', { method: 'POST' })).toBe(405);
   });
 
-  it('design 2: a field that is given changes alone, also inside of a part; arrays are replaced whole', async () => {
+  it('a field that is given changes alone, also inside of a part; arrays are replaced whole', async () => {
     await createService(gateway, 'part', origin.port, {
       revision: { default_policy: { cors: { allowed_origins: ['https://a.test'], max_age_secs: 9 } } },
     });
@@ -276,7 +277,7 @@ describe('PATCH', () => {
 });
 
 describe('effective-policy', () => {
-  it('design 2: shows the merged policy and which level gave each part', async () => {
+  it('shows the merged policy and which level gave each part', async () => {
     await createService(gateway, 'shown', origin.port, {
       app: {
         default_policy: {
@@ -422,7 +423,7 @@ describe('a mistyped policy', () => {
     ['an unknown shadow', { shadow: ['shadow'] }, '/default_policy/shadow/0'],
     ['a negative body', { max_body_bytes: -1 }, '/default_policy/max_body_bytes'],
   ];
-  it.each(BAD)('design 2: %s is 422 and names the field', async (_name, policy, pointer) => {
+  it.each(BAD)('%s is 422 and names the field', async (_name, policy, pointer) => {
     const body = { name: 'bad', slug: 'bad', gateway_path: '/bad', default_policy: policy };
     const answer = await gateway.api('POST', '/apps', body);
     expect(answer.status).toBe(422);

@@ -1,6 +1,4 @@
-/**
- * Contract part 2 "Policy object": `allowed_methods`; and the extension `max_body_bytes`, design section 2 "Limits".
- */
+/** Contract part 2 "Policy object": `allowed_methods`; and the extension `max_body_bytes`. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { startOrigin, type Origin } from '../../support/backends/origin.ts';
@@ -35,7 +33,7 @@ const statusOf = async (path: string, method: string): Promise<number> =>
   (await request(gateway, `/shop/v1${path}`, { method })).status;
 
 describe('allowed_methods', () => {
-  it('design 2: a method outside is 405 with Allow, and never reaches the backend', async () => {
+  it('a method outside is 405 with Allow, and never reaches the backend', async () => {
     const before = origin.seen.length;
     const response = await request(gateway, '/shop/v1/read', { method: 'POST', body: 'x' });
     expect(problem(response)).toMatchObject({ status: 405, code: 'method_not_allowed' });

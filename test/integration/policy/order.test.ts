@@ -1,7 +1,6 @@
 /**
- * Contract part 4 item 6 and design section 2 "Order of processing": match, preflight, authentication, scopes, methods,
- * rate limits, upstream; the size of the body comes before the limits. Each test breaks two of them and sees which one
- * answers.
+ * Contract part 4 item 6, the order of processing: match, preflight, authentication, scopes, methods, rate limits,
+ * upstream; the size of the body comes before the limits. Each test breaks two of them and sees which one answers.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
@@ -87,7 +86,7 @@ describe('match comes first', () => {
     }
   });
 
-  it('design 2: a retired version answers 410 before its policy is looked at, also to a preflight', async () => {
+  it('a retired version answers 410 before its policy is looked at, also to a preflight', async () => {
     await createVersion(gateway, 'shop', 'v0');
     await createRevision(gateway, 'shop', origin.port, {}, 'v0');
     await gateway.must('PATCH', versionPath('shop', 'v0'), { status: 'retired' });

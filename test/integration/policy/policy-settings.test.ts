@@ -1,6 +1,6 @@
 /**
- * Design section 3: a bad value stops the start and names the variable, the value and what was expected: the settings
- * of rate limits, trusted proxies, JWTs, the guard and bodies. All errors are told at once, so one start shows many.
+ * A bad value stops the start and names the variable, the value and what was expected: the settings of rate limits,
+ * trusted proxies, JWTs, the guard and bodies. All errors are told at once, so one start shows many.
  */
 import { describe, expect, it } from 'vitest';
 import { runToEnd } from '../../support/gateway.ts';

@@ -90,7 +90,7 @@ describe('precedence', () => {
     expect(await statusOf('/endpoint/v1/plain', 'PUT')).toBe(405);
   });
 
-  it('design 2: part by part the most specific level wins whole; absent parts are inherited', async () => {
+  it('part by part the most specific level wins whole; absent parts are inherited', async () => {
     await levels(
       'parts',
       { auth: { auth_type: 'api_key' }, required_scopes: ['app'], rate_limit: { ...HOUR, requests: 100 } },
@@ -110,7 +110,7 @@ describe('precedence', () => {
     expect(limits).toEqual(['50', '100', '100']);
   });
 
-  it('design 2: an inherited part is switched off by saying so, not by leaving it out', async () => {
+  it('an inherited part is switched off by saying so, not by leaving it out', async () => {
     await levels(
       'off',
       {
@@ -143,7 +143,7 @@ describe('precedence', () => {
     expect(inherited.headers['access-control-allow-origin']).toBe('https://app.test');
   });
 
-  it('design 2: a PATCH changes one part of a policy and leaves the others; null removes a part', async () => {
+  it('a PATCH changes one part of a policy and leaves the others; null removes a part', async () => {
     await levels('patch', { allowed_methods: ['GET'], auth: { auth_type: 'api_key' } }, null, null);
     await gateway.must('PATCH', '/apps/patch', { default_policy: { allowed_methods: ['POST'] } });
     expect(await statusOf('/patch/v1/x', 'POST')).toBe(401);
@@ -154,7 +154,7 @@ describe('precedence', () => {
     expect(await statusOf('/patch/v1/x', 'GET')).toBe(200);
   });
 
-  it('design 2: effective-policy shows what applies and which level gave each part', async () => {
+  it('effective-policy shows what applies and which level gave each part', async () => {
     const { policy, sources } = await gateway.must('GET', `${revisionPath('parts')}/effective-policy`);
     expect(policy).toMatchObject({ required_scopes: ['revision'], auth: { auth_type: 'api_key' } });
     expect([sources.auth.level, sources.required_scopes.level, sources.rate_limit.level]).toEqual([
@@ -216,7 +216,7 @@ describe('the order of processing', () => {
     expect(Number(responses[2]?.headers['retry-after'])).toBeGreaterThanOrEqual(1);
   });
 
-  it('design 2: scopes before methods before limits; matching before everything', async () => {
+  it('scopes before methods before limits; matching before everything', async () => {
     await levels(
       'stages',
       {
@@ -242,7 +242,7 @@ describe('the order of processing', () => {
     expect(await statusOf('/stages/v1/x', 'POST', key)).toBe(405);
   });
 
-  it('design 2: a body that policy refuses is not waited for, and the connection stays in order', async () => {
+  it('a body that policy refuses is not waited for, and the connection stays in order', async () => {
     await levels('refuse', { auth: { auth_type: 'api_key' } }, null, null);
     const response = await request(gateway, '/refuse/v1/x', { method: 'POST', body: 'x'.repeat(1_000) });
     expect(problem(response)).toMatchObject({ status: 401, code: 'credentials_missing' });
@@ -250,7 +250,7 @@ describe('the order of processing', () => {
 });
 
 describe('errors', () => {
-  it('spec 7, design 2: every error of the proxy is one problem document that also reads as the envelope', async () => {
+  it('spec 7, every error of the proxy is one problem document that also reads as the envelope', async () => {
     await levels('errors', { auth: { auth_type: 'api_key' }, required_scopes: ['a'] }, null, {
       auth: { auth_type: 'none' },
       required_scopes: [],

@@ -1,4 +1,4 @@
-/** Design section 2 "Policy merge", shadow mode: a part is evaluated, counted, logged as would deny, and lets pass. */
+/** A part of a policy in shadow mode is evaluated, counted and logged as `would_deny`, and the request passes. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { startOrigin, type Origin } from '../../support/backends/origin.ts';

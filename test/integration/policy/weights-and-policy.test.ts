@@ -1,7 +1,7 @@
 /**
- * Design section 2 "Routing", exact proportions, met with policy. Clients alternate between a preflight and its
- * request, and between a request that gets 401 and its retry: if both took turns of one order, one of two equal
- * revisions would get everything that is forwarded.
+ * Exact proportions among revisions, met with policy. Clients alternate between a preflight and its request, and
+ * between a request that gets 401 and its retry: in a common round-robin, one of two equal revisions would get
+ * everything that is forwarded.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';

@@ -1,4 +1,4 @@
-/** Design section 2 "Breaker": opening, holding back, probing, trials, and its state in the management API. */
+/** The circuit breaker: opening, holding back, probing, trials, and its state in the management API. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type * as http from 'node:http';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
@@ -56,7 +56,7 @@ async function moodyOrigin(): Promise<Moody> {
 }
 
 describe('opening', () => {
-  it('design 2: closed at first, and open after as many consecutive failures as it takes', async () => {
+  it('closed at first, and open after as many consecutive failures as it takes', async () => {
     await createService(gateway, 'opening', await freePort(), {
       revision: { circuit_breaker: { failures: 3, open_secs: 3600 } },
     });
@@ -71,7 +71,7 @@ describe('opening', () => {
     expect(await breakerOf('opening')).toMatchObject({ state: 'open', openings: 1 });
   });
 
-  it('design 2: while open 503 with Retry-After, on all workers, and the backend is left alone', async () => {
+  it('while open 503 with Retry-After, on all workers, and the backend is left alone', async () => {
     const responses = await Promise.all(Array.from({ length: 16 }, () => request(gateway, '/opening/v1/x')));
     for (const response of responses) {
       expect(problem(response)).toMatchObject({ status: 503, code: 'circuit_open' });
@@ -80,12 +80,12 @@ describe('opening', () => {
     }
   });
 
-  it('design 2: the default opens after 5 failures', async () => {
+  it('the default opens after 5 failures', async () => {
     await createService(gateway, 'byfive', await freePort());
     expect(await statuses('/byfive/v1/x', 6)).toEqual([502, 502, 502, 502, 502, 503]);
   });
 
-  it('design 2: a success in between starts the count again', async () => {
+  it('a success in between starts the count again', async () => {
     const moody = await moodyOrigin();
     await createService(gateway, 'between', moody.port, { revision: { circuit_breaker: { failures: 2 } } });
     for (let round = 0; round < 3; round++) {
@@ -98,7 +98,7 @@ describe('opening', () => {
     await moody.close();
   });
 
-  it('design 2: responses that break off, one after the other, open it', async () => {
+  it('responses that break off, one after the other, open it', async () => {
     const broken = await startHoldingOrigin();
     await createService(gateway, 'broken', broken.port, { revision: { circuit_breaker: { failures: 3 } } });
     const ask = (what: string) =>
@@ -120,7 +120,7 @@ describe('opening', () => {
     await broken.close();
   });
 
-  it('design 2: a stream that has been coming for a while starts the count again before it breaks off', async () => {
+  it('a stream that has been coming for a while starts the count again before it breaks off', async () => {
     const streaming = await startOrigin((incoming, response) => {
       if (incoming.url !== '/stream') return void response.socket?.destroy();
       let pieces = 0;
@@ -137,7 +137,7 @@ describe('opening', () => {
     await streaming.close();
   });
 
-  it('design 2: 5xx answers count only with count_5xx', async () => {
+  it('5xx answers count only with count_5xx', async () => {
     const moody = await moodyOrigin();
     moody.failing = '500';
     await createService(gateway, 'errors', moody.port, { revision: { circuit_breaker: { failures: 2 } } });
@@ -154,7 +154,7 @@ describe('opening', () => {
     await moody.close();
   });
 
-  it('design 2: callers that policy refuses do not learn of an open breaker', async () => {
+  it('callers that policy refuses do not learn of an open breaker', async () => {
     await gateway.must('PATCH', '/apps/opening', { default_policy: { auth: { auth_type: 'api_key' } } });
     expect((await request(gateway, '/opening/v1/x')).status).toBe(401);
     await gateway.must('PATCH', '/apps/opening', { default_policy: null });
@@ -163,7 +163,7 @@ describe('opening', () => {
 });
 
 describe('closing', () => {
-  it('design 2: without health_check_path one trial after open_secs; its success closes', async () => {
+  it('without health_check_path one trial after open_secs; its success closes', async () => {
     const moody = await moodyOrigin();
     moody.failing = 'reset';
     await createService(gateway, 'trial', moody.port, {
@@ -182,7 +182,7 @@ describe('closing', () => {
     await moody.close();
   });
 
-  it('design 2: exactly one request is the trial, however many arrive at once on all workers', async () => {
+  it('exactly one request is the trial, however many arrive at once on all workers', async () => {
     let release = (): void => undefined;
     let holding = false;
     const held = await startOrigin((incoming, response) => {
@@ -209,7 +209,7 @@ describe('closing', () => {
     await held.close();
   });
 
-  it('design 2: a trial whose client goes away says nothing, and the next request is the trial', async () => {
+  it('a trial whose client goes away says nothing, and the next request is the trial', async () => {
     let holding = false;
     const held = await startOrigin((incoming, response) => {
       if (!holding) return void incoming.socket.destroy();
@@ -249,7 +249,7 @@ describe('closing', () => {
     await moody.close();
   });
 
-  it('design 2: a backend that was moved to a place that works is used at once', async () => {
+  it('a backend that was moved to a place that works is used at once', async () => {
     await createService(gateway, 'moved', await freePort(), {
       revision: { circuit_breaker: { failures: 1, open_secs: 3600 } },
     });
@@ -261,7 +261,7 @@ describe('closing', () => {
 });
 
 describe('several revisions', () => {
-  it('design 2: a revision whose breaker is open is skipped while another is available', async () => {
+  it('a revision whose breaker is open is skipped while another is available', async () => {
     await createService(gateway, 'pair', origin.port, {
       revision: { backend_base_path: '/good', traffic_weight: 1 },
     });
@@ -281,7 +281,7 @@ describe('several revisions', () => {
     expect((await breakerOf('pair', 'bad')).state).toBe('open');
   });
 
-  it('design 2: with all of them open the answer is 503', async () => {
+  it('with all of them open the answer is 503', async () => {
     await gateway.must('PATCH', revisionPath('pair'), {
       backend_port: await freePort(),
       circuit_breaker: { failures: 1, open_secs: 3600 },
@@ -289,14 +289,14 @@ describe('several revisions', () => {
     expect(await statuses('/pair/v1/x', 3)).toEqual([502, 503, 503]);
   });
 
-  it('design 2: the state of a breaker survives changes that do not concern its backend', async () => {
+  it('the state of a breaker survives changes that do not concern its backend', async () => {
     await gateway.must('PATCH', revisionPath('pair', 'v1', 'bad'), { traffic_weight: 7 });
     await gateway.must('PATCH', '/apps/pair', { name: 'renamed' });
     expect((await breakerOf('pair', 'bad')).state).toBe('open');
     expect((await request(gateway, '/pair/v1/x')).status).toBe(503);
   });
 
-  it('design 2: the breaker of an unknown revision is 404', async () => {
+  it('the breaker of an unknown revision is 404', async () => {
     expect((await gateway.api('GET', `${revisionPath('pair', 'v1', 'none')}/breaker`)).status).toBe(404);
   });
 });

@@ -1,7 +1,7 @@
 /**
- * Design section 6: no request fails because the configuration changes, none sees half of a change, and what was
- * answered is obeyed by the next request on every worker. A few seconds of it; the full size, with a rate that must
- * be reached, is test/soak/config-churn.soak.ts.
+ * No request fails because the configuration changes, none sees half of a change, and what was answered is obeyed by
+ * the next request on every worker. A few seconds of it; the full size, with a rate that must be reached, is
+ * test/soak/config-churn.soak.ts.
  */
 import { expect, it } from 'vitest';
 import { configChurn } from '../../scenarios/config-churn.ts';

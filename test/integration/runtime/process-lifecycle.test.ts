@@ -1,7 +1,4 @@
-/**
- * Design section 6: the death of a worker, the death of the process and an orderly stop, as clients and
- * operators see them.
- */
+/** The death of a worker, the death of the process and an orderly stop, as clients and operators see them. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -72,7 +69,7 @@ async function workersOf(gateway: TestGateway): Promise<string[]> {
 
 describe('the death of a worker', () => {
   it(
-    'design 4: the others serve on, it is replaced, and nothing that was counted or configured is lost',
+    'the others serve on, it is replaced, and nothing that was counted or configured is lost',
     TIMEOUT,
     async () => {
       const gateway = await gatewayFor({ ...TWO_WORKERS, ...INSPECTABLE });
@@ -110,7 +107,7 @@ describe('the death of a worker', () => {
     },
   );
 
-  it('design 4: with every worker dead at once the process lives, and serves again', TIMEOUT, async () => {
+  it('with every worker dead at once the process lives, and serves again', TIMEOUT, async () => {
     const gateway = await gatewayFor({ ...TWO_WORKERS, ...INSPECTABLE });
     await createService(gateway, 'a', origin.port);
     await crashWorkers(gateway, () => true);
@@ -128,7 +125,7 @@ describe('the death of a worker', () => {
 });
 
 describe('the death of the process', () => {
-  it('design 6: no acknowledged write is lost to kill -9', TIMEOUT, async () => {
+  it('no acknowledged write is lost to kill -9', TIMEOUT, async () => {
     const folder = mkdtempSync(join(tmpdir(), 'headgate-kill-'));
     cleanups.push(async () => rmSync(folder, { recursive: true, force: true }));
     const first = await gatewayFor(TWO_WORKERS, folder);
@@ -174,7 +171,7 @@ describe('the death of the process', () => {
 
 describe('an orderly stop', () => {
   it(
-    'design 6: SIGTERM lets running exchanges finish, closes the others, and ends with exit code 0',
+    'SIGTERM lets running exchanges finish, closes the others, and ends with exit code 0',
     TIMEOUT,
     async () => {
       const finish: (() => void)[] = [];
@@ -233,7 +230,7 @@ describe('an orderly stop', () => {
   );
 
   it(
-    'design 6: a request that began before the stop and is answered after it carries Connection: close',
+    'a request that began before the stop and is answered after it carries Connection: close',
     TIMEOUT,
     async () => {
       let answer = (): void => undefined;
@@ -261,7 +258,7 @@ describe('an orderly stop', () => {
     },
   );
 
-  it('design 2: DRAIN_TIMEOUT_MS bounds the wait for exchanges that do not end', TIMEOUT, async () => {
+  it('DRAIN_TIMEOUT_MS bounds the wait for exchanges that do not end', TIMEOUT, async () => {
     const endless = await startOrigin((_incoming, response) => void response.write('begin '));
     cleanups.push(() => endless.close());
     const gateway = await gatewayFor({ GATEWAY_PROXY__DRAIN_TIMEOUT_MS: '300' });
@@ -278,7 +275,7 @@ describe('an orderly stop', () => {
     expect(client.received()).not.toContain('\r\n0\r\n');
   });
 
-  it('design 6: no request fails because of the stop: what was accepted is answered', TIMEOUT, async () => {
+  it('no request fails because of the stop: what was accepted is answered', TIMEOUT, async () => {
     let sinceTheStop = 0;
     for (let attempt = 0; attempt < ATTEMPTS && sinceTheStop < CLIENTS; attempt++) {
       sinceTheStop = await answeredSinceTheStop();

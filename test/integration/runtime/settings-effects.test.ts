@@ -1,7 +1,7 @@
 /**
- * Contract part 1 and design section 3 "Settings" through the started program: that the limits and time-outs of the
- * traffic listener, its TLS files and the format of the log do what their rows say. How the engine behaves at each
- * limit is in engine-*.test.ts; the settings of rate limits, addresses and JWTs are in policy-*.test.ts.
+ * Contract part 1 through the started program: that the limits and time-outs of the traffic listener, its TLS files and
+ * the format of the log do what docs/reference/settings.md says. How the engine behaves at each limit is tested in
+ * test/integration/engine/; the settings of rate limits, addresses and JWTs in policy/policy-settings.test.ts.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -18,7 +18,7 @@ import { until } from '../../support/measure/until.ts';
 
 const TLS = resolve(import.meta.dirname, '../../support/tls');
 
-describe('design 2: limits and time-outs of the traffic path come from the settings', () => {
+describe('limits and time-outs of the traffic path come from the settings', () => {
   let gateway: TestGateway;
   let origin: Origin;
   let silent: RawOrigin;
@@ -185,7 +185,7 @@ describe('overload', { timeout: 60_000 }, () => {
   });
 });
 
-describe('design 3: GATEWAY_PROXY__TLS__CERT_FILE and KEY_FILE', { timeout: 60_000 }, () => {
+describe('GATEWAY_PROXY__TLS__CERT_FILE and KEY_FILE', { timeout: 60_000 }, () => {
   it('make the traffic listener speak TLS', async () => {
     const env = {
       GATEWAY_PROXY__TLS__CERT_FILE: join(TLS, 'backend.pem'),
@@ -218,7 +218,7 @@ describe('design 3: GATEWAY_PROXY__TLS__CERT_FILE and KEY_FILE', { timeout: 60_0
   });
 });
 
-describe('design 3: GATEWAY_LOG__FORMAT=text', { timeout: 60_000 }, () => {
+describe('GATEWAY_LOG__FORMAT=text', { timeout: 60_000 }, () => {
   it('writes lines for people', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'headgate-text-'));
     const child = spawn(process.execPath, [MAIN], {

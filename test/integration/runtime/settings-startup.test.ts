@@ -1,7 +1,7 @@
 /**
- * Contract part 1 "Runtime configuration" and design section 3 through the program: wrong values stop the start with
- * all errors at once, each naming variable, value and what was expected; unknown names are warned of; addresses that
- * cannot be listened on and files that cannot be read end it with one plain message.
+ * Contract part 1 "Runtime configuration" through the program: wrong values stop the start with all errors at once,
+ * each naming variable, value and what was expected; unknown names are warned of; addresses that cannot be listened on
+ * and files that cannot be read end it with one plain message.
  */
 import { existsSync, linkSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import * as net from 'node:net';
@@ -153,7 +153,7 @@ describe(
   },
 );
 
-describe('design 3: unknown names and empty values', SLOW, () => {
+describe('unknown names and empty values', SLOW, () => {
   it('an unknown GATEWAY_ name is warned of with the nearest known one; empty values count as unset', async () => {
     const gateway = await startGateway({
       env: {

@@ -1,6 +1,6 @@
 /**
- * Design section 4, "a worker that dies is replaced": the ways in which a worker can be lost, as clients see them.
- * Replacement is asserted with time to spare; what matters is that it comes by itself and that its cause is logged.
+ * A worker that dies is replaced: the ways in which a worker can be lost, as clients see them. Replacement is asserted
+ * with time to spare; what matters is that it comes by itself and that its cause is logged.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';

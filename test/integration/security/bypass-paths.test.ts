@@ -1,7 +1,7 @@
 /**
- * Design section 2 "Routing", as an attacker sees it: every spelling of a protected path, against every kind of
- * protection, in every mode of routing, over HTTP/1.1, HTTP/1.0 and HTTP/2. What counts is what the backend received:
- * nothing that any backend could take for the protected path, and exactly the path that was authorised.
+ * The canonical path as an attacker sees it: every spelling of a protected path, against every kind of protection, in
+ * every mode of routing, over HTTP/1.1, HTTP/1.0 and HTTP/2. What counts is what the backend received: nothing that any
+ * backend could take for the protected path, and exactly the path that was authorised.
  */
 // oxlint-disable vitest/expect-expect -- expectProtected is an assertion
 import { join } from 'node:path';

@@ -1,8 +1,8 @@
 /**
- * Design section 2 "Routing": one canonical path is matched, authorised and forwarded. Every way of writing a
- * protected path differently is tried against a disabled endpoint, an endpoint that needs a key and a retired
- * version, in both routing modes. Whatever gets through must be what the policy was applied to: the backend's
- * path is compared literally, and also as backends read it that decode, collapse and resolve more than they should.
+ * One canonical path is matched, authorised and forwarded. Every way of writing a protected path differently is tried
+ * against a disabled endpoint, an endpoint that needs a key and a retired version, in both routing modes. Whatever gets
+ * through must be what the policy was applied to: the backend's path is compared literally, and also as backends read
+ * it that decode, collapse and resolve more than they should.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
@@ -213,7 +213,7 @@ for (const [app, mode] of [
       expect((await send(`/${app}/v1/public/page`)).urls).toEqual(['/public/page']);
     });
 
-    it.each(SPELLINGS)('design 2: %s', async (_what, spell, verdict) => {
+    it.each(SPELLINGS)('%s', async (_what, spell, verdict) => {
       const { response, urls } = await send(spell(app, version, area));
       const retired = status === 410;
       if (verdict === 'same') {
@@ -246,7 +246,7 @@ for (const [app, mode] of [
 }
 
 describe('what is forwarded', () => {
-  it('design 2: the path that is forwarded is the canonical one, not the one that was written', async () => {
+  it('the path that is forwarded is the canonical one, not the one that was written', async () => {
     const cases: readonly (readonly [string, string])[] = [
       ['/open/v1/%7euser/%41%2dz', '/~user/A-z'],
       ['/open/v1/a%c3%a4%2c', '/a%C3%A4%2C'],
@@ -261,7 +261,7 @@ describe('what is forwarded', () => {
     }
   });
 
-  it('design 2: characters that a path may hold as they are do not hide it when they are encoded', async () => {
+  it('characters that a path may hold as they are do not hide it when they are encoded', async () => {
     const auth = { policy_override: { auth: { auth_type: 'api_key' } } };
     const paths = ['/users:batch', '/a@b', "/it's", '/a,b', '/a;b', '/a=b', '/a+b', '/$a', '/(a)', '/a!b&c'];
     for (const path of paths) await createEndpoint(gateway, 'open', 'GET', path, auth);
@@ -278,7 +278,7 @@ describe('what is forwarded', () => {
     }
   });
 
-  it('design 2: nothing leaves backend_base_path', async () => {
+  it('nothing leaves backend_base_path', async () => {
     await createService(gateway, 'jail', origin.port, { revision: { backend_base_path: '/jail/a' } });
     const tails = [
       '/..',
@@ -302,7 +302,7 @@ describe('what is forwarded', () => {
     expect(origin.seen.at(-1)?.url).toBe('/jail/a/ok');
   });
 
-  it('design 2: fields that some frameworks take the path from change nothing and are not forwarded', async () => {
+  it('fields that some frameworks take the path from change nothing and are not forwarded', async () => {
     const before = origin.seen.length;
     const names = ['X-Original-URL', 'X-Rewrite-URL', 'X_Original_URL'];
     for (const name of names) {
@@ -319,7 +319,7 @@ describe('what is forwarded', () => {
     }
   });
 
-  it('design 2: a longer gateway_path protects what is below it, however it is written', async () => {
+  it('a longer gateway_path protects what is below it, however it is written', async () => {
     await createVersion(gateway, 'open', 'admin', { gateway_path: '/open/v1/admin', status: 'retired' });
     for (const target of ['/open/v1/admin', '/open/v1/admin/', '/open/v1/%61dmin/x', '/open/v1/adm%69n']) {
       expect([target, (await request(gateway, target)).status]).toEqual([target, 410]);

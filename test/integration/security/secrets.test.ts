@@ -1,6 +1,6 @@
 /**
- * Design section 6 "Nothing secret is logged or stored in the clear": one gateway at its most talkative meets every
- * kind of secret, in good requests and in bad ones; then its whole output, its metrics and its files are searched.
+ * Nothing secret is logged or stored in the clear: one gateway at its most talkative meets every kind of secret, in
+ * good requests and in bad ones; then its whole output, its metrics and its files are searched.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ADMIN_TOKEN, runToEnd, startGateway, type TestGateway } from '../../support/gateway.ts';

@@ -1,7 +1,7 @@
 /**
- * Contract part 1 GATEWAY_DATABASE_URL and GATEWAY_AUTO_MIGRATE, and the storage of design section 3, through the
- * program: the forms of the URL, what is made at the first start, migrations by command, and databases that cannot
- * be used, each of which ends the start with one plain message and is left as it was.
+ * Contract part 1 GATEWAY_DATABASE_URL and GATEWAY_AUTO_MIGRATE through the program: the forms of the URL, what is made
+ * at the first start, migrations by command, and databases that cannot be used, each of which ends the start with one
+ * plain message and is left as it was.
  */
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';

@@ -1,7 +1,7 @@
 /**
- * Design section 6 "Nothing secret is stored in the clear", for secrets that must be read back: the shared secret of a
- * JWT policy and the URL of a webhook, through the program. What the folder of the database holds, which key opens it,
- * and what the start says when there is none that does.
+ * Nothing secret is stored in the clear, also what must be read back: the shared secret of a JWT policy and the URL of
+ * a webhook, through the program. What the folder of the database holds, which key opens it, and what the start says
+ * when there is none that does.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';

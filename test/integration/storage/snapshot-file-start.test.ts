@@ -1,7 +1,7 @@
 /**
- * Design section 6: with the database gone the proxy serves on with the last snapshot, also across a restart. The
- * started program with its database deleted, corrupt, locked or unreachable: traffic as before, 503 from the
- * management API, and everything as before once the database is back, without another restart.
+ * With the database gone the proxy serves on with the last snapshot, also across a restart. The started program with
+ * its database deleted, corrupt, locked or unreachable: traffic as before, 503 from the management API, and everything
+ * as before once the database is back, without another restart.
  */
 // oxlint-disable vitest/expect-expect -- expectDegraded and expectRecovered are assertions
 import { execFileSync } from 'node:child_process';

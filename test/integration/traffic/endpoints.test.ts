@@ -65,7 +65,7 @@ describe('method and path', () => {
     expect(await outcome('/methods/v1/get', 'get')).toBe(404);
   });
 
-  it('design 2: HEAD is served by a GET endpoint and by *, not by POST', async () => {
+  it('HEAD is served by a GET endpoint and by *, not by POST', async () => {
     for (const path of ['/get', '/any']) {
       const before = origin.seen.length;
       const response = await request(gateway, `/methods/v1${path}`, { method: 'HEAD' });
@@ -77,7 +77,7 @@ describe('method and path', () => {
     expect(Number(refused.headers['content-length'])).toBeGreaterThan(0);
   });
 
-  it('design 2: an exact method has priority over *, in any order of registration', async () => {
+  it('an exact method has priority over *, in any order of registration', async () => {
     await createService(gateway, 'exact', origin.port, MANAGED);
     await createEndpoint(gateway, 'exact', '*', '/a', { backend_path: '/star' });
     await createEndpoint(gateway, 'exact', 'GET', '/a', { backend_path: '/get' });
@@ -104,7 +104,7 @@ describe('method and path', () => {
     expect(await outcomesOf(cases)).toEqual(cases);
   });
 
-  it('design 2: an endpoint / is the bare gateway_path', async () => {
+  it('an endpoint / is the bare gateway_path', async () => {
     await createService(gateway, 'bare', origin.port, MANAGED);
     await createEndpoint(gateway, 'bare', 'GET', '/');
     const cases: Outcomes = [
@@ -140,7 +140,7 @@ describe('parameters and wildcards', () => {
     }
   });
 
-  it('design 2: {name} takes exactly one segment that is not empty', async () => {
+  it('{name} takes exactly one segment that is not empty', async () => {
     const cases: Outcomes = [
       ['/params/v1/users/7', '/u/7'],
       ['/params/v1/users/7/avatar', '/users/7/avatar'],
@@ -154,7 +154,7 @@ describe('parameters and wildcards', () => {
     expect(await outcomesOf(cases)).toEqual(cases);
   });
 
-  it('design 2: a final * takes any rest, the empty one included', async () => {
+  it('a final * takes any rest, the empty one included', async () => {
     const cases: Outcomes = [
       ['/params/v1/files/a', '/store/a'],
       ['/params/v1/files/a/b/c.txt', '/store/a/b/c.txt'],
@@ -166,7 +166,7 @@ describe('parameters and wildcards', () => {
     expect(await outcomesOf(cases)).toEqual(cases);
   });
 
-  it('design 2: literal beats parameter beats wildcard', async () => {
+  it('literal beats parameter beats wildcard', async () => {
     await createService(gateway, 'order', origin.port, MANAGED);
     await createEndpoint(gateway, 'order', 'GET', '/*', { backend_path: '/wildcard' });
     await createEndpoint(gateway, 'order', 'GET', '/{a}/x', { backend_path: '/parameter' });
@@ -183,7 +183,7 @@ describe('parameters and wildcards', () => {
     expect(await outcomesOf(cases)).toEqual(cases);
   });
 
-  it('design 2: a route that fits better but has not the method gives way to one that has', async () => {
+  it('a route that fits better but has not the method gives way to one that has', async () => {
     await createService(gateway, 'giveway', origin.port, MANAGED);
     await createEndpoint(gateway, 'giveway', 'POST', '/a', { backend_path: '/literal' });
     await createEndpoint(gateway, 'giveway', 'GET', '/{x}', { backend_path: '/parameter' });
@@ -192,7 +192,7 @@ describe('parameters and wildcards', () => {
     expect(await outcome('/giveway/v1/a', 'PUT')).toBe(404);
   });
 
-  it('design 2: values are filled in re-encoded, and cannot leave their segment', async () => {
+  it('values are filled in re-encoded, and cannot leave their segment', async () => {
     const cases: Outcomes = [
       ['/params/v1/users/a%20b', '/u/a%20b'],
       ['/params/v1/users/%7Bid%7D', '/u/%7Bid%7D'],
@@ -211,7 +211,7 @@ describe('parameters and wildcards', () => {
     expect(await outcomesOf(cases)).toEqual(cases);
   });
 
-  it('design 2: an encoded slash is a character of its segment where the app allows it', async () => {
+  it('an encoded slash is a character of its segment where the app allows it', async () => {
     await createService(gateway, 'slashes', origin.port, {
       app: { routing_mode: 'managed_endpoint', allow_encoded_slashes: true },
     });
@@ -254,7 +254,7 @@ describe('backend_path', () => {
     expect(await outcome('/backend/v1/invoices')).toBe('/base/invoices');
   });
 
-  it('design 2: backend_path is used instead of the full path when strip_gateway_path is false', async () => {
+  it('backend_path is used instead of the full path when strip_gateway_path is false', async () => {
     await createService(gateway, 'unstripped', origin.port, {
       ...MANAGED,
       revision: { strip_gateway_path: false },
@@ -292,7 +292,7 @@ describe('activity', () => {
     expect(await outcome('/active/v1/born-disabled')).toBe(404);
   });
 
-  it('design 2: a disabled endpoint is not replaced by a wider one that would match, too', async () => {
+  it('a disabled endpoint is not replaced by a wider one that would match, too', async () => {
     await createService(gateway, 'wider', origin.port, MANAGED);
     await createEndpoint(gateway, 'wider', 'GET', '/*');
     await createEndpoint(gateway, 'wider', '*', '/admin/{id}');
@@ -315,7 +315,7 @@ describe('activity', () => {
 });
 
 describe('pass_through', () => {
-  it('design 2: endpoints are optional refinements; a disabled one is 404', async () => {
+  it('endpoints are optional refinements; a disabled one is 404', async () => {
     await createService(gateway, 'refined', origin.port);
     await createEndpoint(gateway, 'refined', 'GET', '/a', { backend_path: '/elsewhere' });
     await createEndpoint(gateway, 'refined', 'GET', '/off', { is_active: false });

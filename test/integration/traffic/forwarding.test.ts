@@ -1,6 +1,6 @@
 /**
- * Contract part 1 GATEWAY_TRUSTED_PROXY_IPS and design section 2 "Client IP": what the backend learns about the
- * client, its host and the way of the request, and what a client may and may not say about that.
+ * Contract part 1 GATEWAY_TRUSTED_PROXY_IPS: what the backend learns about the client, its host and the way of the
+ * request, and what a client may and may not say about that.
  */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -53,7 +53,7 @@ function valuesOf(seen: Seen, name: string): string[] {
 const OWN_VIA = /^1\.1 headgate-[0-9a-f]{16}$/;
 
 describe('from an untrusted client', () => {
-  it('design 2: the backend gets the peer’s address, protocol, host, a request id and Via', async () => {
+  it('the backend gets the peer’s address, protocol, host, a request id and Via', async () => {
     const response = await request(direct, '/who/v1/x', { headers: { Host: 'api.shop.test:8443' } });
     const { headers } = echoed(response);
     expect(headers).toMatchObject({
@@ -67,7 +67,7 @@ describe('from an untrusted client', () => {
     expect(response.headers['via']).toBe('1.1 headgate');
   });
 
-  it('design 2: what it says about where it comes from is replaced, each field once', async () => {
+  it('what it says about where it comes from is replaced, each field once', async () => {
     const seen = await seenBy(direct, {
       'X-Forwarded-For': '1.2.3.4',
       'x-forwarded-proto': 'https',
@@ -81,7 +81,7 @@ describe('from an untrusted client', () => {
     expect(valuesOf(seen, 'x-request-id')).toHaveLength(1);
   });
 
-  it('design 2: other fields that name an origin are dropped, also under their aliases', async () => {
+  it('other fields that name an origin are dropped, also under their aliases', async () => {
     const forged = {
       Forwarded: 'for=1.2.3.4;proto=https',
       'X-Real-IP': '1.2.3.4',
@@ -132,7 +132,7 @@ it('what a CGI program would take for its proxy setting (CVE-2016-5385) reaches 
 });
 
 describe('from a trusted proxy', () => {
-  it('design 2: X-Forwarded-For is appended to; -Proto, -Host and the request id are continued', async () => {
+  it('X-Forwarded-For is appended to; -Proto, -Host and the request id are continued', async () => {
     const response = await request(behind, '/who/v1/x', {
       headers: {
         'X-Forwarded-For': '198.51.100.7, 10.1.2.3',
@@ -155,18 +155,18 @@ describe('from a trusted proxy', () => {
     expect(seen.headers['client-ip']).toBe('198.51.100.7');
   });
 
-  it('design 2: several X-Forwarded-For fields are one list', async () => {
+  it('several X-Forwarded-For fields are one list', async () => {
     const text =
       'GET /who/v1/x HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 198.51.100.1\r\nX-Forwarded-For: 198.51.100.2\r\n\r\n';
     const seen = echoed(await sendRaw(behind.proxyPort, text));
     expect(valuesOf(seen, 'x-forwarded-for')).toEqual(['198.51.100.1, 198.51.100.2, 127.0.0.1']);
   });
 
-  it('design 2: without X-Forwarded-For it is the client itself', async () => {
+  it('without X-Forwarded-For it is the client itself', async () => {
     expect((await seenBy(behind)).headers['x-forwarded-for']).toBe('127.0.0.1');
   });
 
-  it('design 2: X-Headgate- fields are dropped from trusted peers, too', async () => {
+  it('X-Headgate- fields are dropped from trusted peers, too', async () => {
     const { headers } = await seenBy(behind, { 'X-Headgate-Key-Id': 'forged', 'X-Headgate-Scopes': 'admin' });
     expect(Object.keys(headers).filter((name) => name.startsWith('x-headgate'))).toEqual([]);
   });
@@ -196,7 +196,7 @@ describe('from a trusted proxy', () => {
     }
   });
 
-  it('design 2: the client IP is in the access log', async () => {
+  it('the client IP is in the access log', async () => {
     const response = await request(behind, '/who/v1/x', {
       headers: { 'X-Forwarded-For': '9.9.9.9, 198.51.100.77, 10.1.1.1' },
     });
@@ -234,7 +234,7 @@ describe('from a trusted proxy', () => {
     }
   });
 
-  it('design 2: a request id that could break out of a log line or a field is replaced', async () => {
+  it('a request id that could break out of a log line or a field is replaced', async () => {
     for (const id of ['has space', '"quoted"', 'x'.repeat(200), 'back\\slash']) {
       const response = await request(behind, '/who/v1/x', { headers: { 'X-Request-Id': id } });
       expect(response.headers['x-request-id']).not.toBe(id);
@@ -243,7 +243,7 @@ describe('from a trusted proxy', () => {
 });
 
 describe('Host', () => {
-  it('design 2: the backend gets its own host, unless the revision says preserve_host', async () => {
+  it('the backend gets its own host, unless the revision says preserve_host', async () => {
     const headers = { Host: 'Shop.Test' };
     expect(plainHost((await seenBy(direct, headers)).headers.host)).toBe(`127.0.0.1:${origin.port}`);
     await direct.must('PATCH', revisionPath('who'), { preserve_host: true });
@@ -305,7 +305,7 @@ describe('Via and traceparent', () => {
 });
 
 describe('identities', () => {
-  it('design 2: every exchange has its own request id, in the response and at the backend', async () => {
+  it('every exchange has its own request id, in the response and at the backend', async () => {
     const client = await connectRaw(direct.proxyPort);
     const ids = new Set<unknown>();
     for (let index = 0; index < 20; index++) {

@@ -1,6 +1,6 @@
 /**
- * Design section 2 "Management API" and section 6: a write that has been answered is obeyed by the very next
- * request on every worker, running exchanges are not disturbed, and no request fails because of a change.
+ * A write that has been answered is obeyed by the very next request on every worker, running exchanges are not
+ * disturbed, and no request fails because of a change.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
@@ -62,7 +62,7 @@ const urlsOnAll = async (target: string): Promise<string[]> => [
 ];
 
 describe('the very next request', () => {
-  it('design 6: obeys every kind of write, on every worker and connection', async () => {
+  it('obeys every kind of write, on every worker and connection', async () => {
     expect(await statusesOnAll('/next/v1/x')).toEqual([404]);
     await createApp(gateway, 'next');
     expect(await statusesOnAll('/next/v1/x')).toEqual([404]);
@@ -98,7 +98,7 @@ describe('the very next request', () => {
     expect(await statusesOnAll('/next/v1/x')).toEqual([404]);
   });
 
-  it('design 6: repeatedly, without a connection that is late', async () => {
+  it('repeatedly, without a connection that is late', async () => {
     await createService(gateway, 'toggle', origin.port);
     for (let step = 0; step < 60; step++) {
       await gateway.must('PATCH', revisionPath('toggle'), { backend_base_path: `/step-${step}` });
@@ -106,7 +106,7 @@ describe('the very next request', () => {
     }
   });
 
-  it('design 6: writes made at the same time are all obeyed once all are answered', async () => {
+  it('writes made at the same time are all obeyed once all are answered', async () => {
     const slugs = Array.from({ length: 12 }, (_, index) => `par-${index}`);
     await Promise.all(slugs.map((slug) => createService(gateway, slug, origin.port)));
     for (const slug of slugs) expect(await urlsOnAll(`/${slug}/v1/x`)).toEqual(['/x']);
@@ -114,7 +114,7 @@ describe('the very next request', () => {
     for (const slug of slugs) expect(await statusesOnAll(`/${slug}/v1/x`)).toEqual([410]);
   });
 
-  it('design 2: a write that is refused changes nothing', async () => {
+  it('a write that is refused changes nothing', async () => {
     await createService(gateway, 'refused', origin.port);
     const bad: readonly (readonly [string, string, unknown, number])[] = [
       ['PATCH', revisionPath('refused'), { backend_base_path: '/../x' }, 422],
@@ -134,7 +134,7 @@ describe('the very next request', () => {
 });
 
 describe('running exchanges', () => {
-  it('design 2: a slow response is not disturbed by changes, not even by the removal of its app', async () => {
+  it('a slow response is not disturbed by changes, not even by the removal of its app', async () => {
     let finish = (): void => undefined;
     const slow = await startOrigin((_request, response) => {
       response.write('begin ');
@@ -158,7 +158,7 @@ describe('running exchanges', () => {
     await slow.close();
   });
 
-  it('design 2: an upload that has begun continues to the same backend', async () => {
+  it('an upload that has begun continues to the same backend', async () => {
     const reading = await startRawOrigin((socket, received) => {
       if (received.endsWith('0\r\n\r\n')) socket.write('HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nold');
     });
@@ -180,7 +180,7 @@ describe('running exchanges', () => {
     await reading.close();
   });
 
-  it('design 2: a request that waits for its backend gets the answer of that backend', async () => {
+  it('a request that waits for its backend gets the answer of that backend', async () => {
     const release: (() => void)[] = [];
     const waiting = await startRawOrigin((socket, received) => {
       if (received.endsWith('\r\n\r\n'))
@@ -201,7 +201,7 @@ describe('running exchanges', () => {
 
 describe('changes under load', () => {
   it(
-    'design 6: 240 changes while 12 connections are busy: no request fails, none sees half of a change',
+    '240 changes while 12 connections are busy: no request fails, none sees half of a change',
     { timeout: 120_000 },
     async () => {
       // Each backend is paired with one base path: any other combination would be half of a change.

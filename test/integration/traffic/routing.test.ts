@@ -61,7 +61,7 @@ describe('routing modes', () => {
     expect(origin.seen).toHaveLength(before);
   });
 
-  it('design 2: routing_mode defaults to pass_through and can be changed live', async () => {
+  it('routing_mode defaults to pass_through and can be changed live', async () => {
     const app = await createApp(gateway, 'modes');
     expect(app.routing_mode).toBe('pass_through');
     await createVersion(gateway, 'modes');
@@ -106,7 +106,7 @@ describe('the version of a path', () => {
     expect((await request(gateway, '/side/v3/x')).status).toBe(404);
   });
 
-  it('design 2: the version with the longest gateway_path that is a whole-segment prefix wins', async () => {
+  it('the version with the longest gateway_path that is a whole-segment prefix wins', async () => {
     await createApp(gateway, 'nested');
     for (const [label, path] of [
       ['outer', '/nested'],
@@ -129,7 +129,7 @@ describe('the version of a path', () => {
     expect((await request(gateway, '/nestedx/a')).status).toBe(404);
   });
 
-  it('design 2: the longest prefix wins even when it has nothing to serve with', async () => {
+  it('the longest prefix wins even when it has nothing to serve with', async () => {
     await createVersion(gateway, 'nested', 'empty', { gateway_path: '/nested/empty' });
     const response = await request(gateway, '/nested/empty/x');
     expect(problem(response)).toMatchObject({ status: 503, code: 'no_revision' });
@@ -137,7 +137,7 @@ describe('the version of a path', () => {
     expect((await request(gateway, '/nested/empty/x')).status).toBe(410);
   });
 
-  it('design 2: gateway_path "/" takes what no other version has', async () => {
+  it('gateway_path "/" takes what no other version has', async () => {
     await createService(gateway, 'root', other.port, {
       app: { gateway_path: '/' },
       version: { gateway_path: '/' },
@@ -149,7 +149,7 @@ describe('the version of a path', () => {
     expect((await request(gateway, '/anything')).status).toBe(404);
   });
 
-  it('design 2: gateway_path is unique over all versions (409)', async () => {
+  it('gateway_path is unique over all versions (409)', async () => {
     await createApp(gateway, 'unique');
     const taken = await gateway.api('POST', '/apps/unique/versions', {
       version: 'v1',
@@ -159,7 +159,7 @@ describe('the version of a path', () => {
     expect(await upstreamUrl('/billing/v1/x')).toBe('/x');
   });
 
-  it('design 2: default paths follow the app’s gateway_path, explicit ones stay', async () => {
+  it('default paths follow the app’s gateway_path, explicit ones stay', async () => {
     await createService(gateway, 'moving', origin.port);
     await createVersion(gateway, 'moving', 'v2', { gateway_path: '/fixed/v2' });
     await createRevision(gateway, 'moving', origin.port, {}, 'v2');
@@ -269,18 +269,18 @@ describe('the upstream URL', () => {
     await new Promise((done) => secure.close(done));
   });
 
-  it('design 2: a bare gateway_path, with or without its slash, is forwarded as /', async () => {
+  it('a bare gateway_path, with or without its slash, is forwarded as /', async () => {
     expect(await upstreamUrl('/billing/v1')).toBe('/');
     expect(await upstreamUrl('/billing/v1/')).toBe('/');
     expect(await upstreamUrl('/billing/v1?page=2')).toBe('/?page=2');
   });
 
-  it('design 2: a trailing slash is part of the path', async () => {
+  it('a trailing slash is part of the path', async () => {
     expect(await upstreamUrl('/billing/v1/invoices/')).toBe('/invoices/');
     expect(await upstreamUrl('/billing/v1/invoices')).toBe('/invoices');
   });
 
-  it('design 2: query strings pass through untouched', async () => {
+  it('query strings pass through untouched', async () => {
     const queries = [
       '?',
       '?a=1&a=2&b=%20+%2B',
@@ -324,7 +324,7 @@ describe('the body', () => {
     await teapot.close();
   });
 
-  it('design 2: a backend that cannot be reached is 502, and works as soon as it is there', async () => {
+  it('a backend that cannot be reached is 502, and works as soon as it is there', async () => {
     await createService(gateway, 'gone', await freePort());
     const response = await request(gateway, '/gone/v1/x');
     expect(problem(response)).toMatchObject({ status: 502, code: 'upstream_connect_failed' });

@@ -58,7 +58,7 @@ describe('status', () => {
     expect(origin.seen).toHaveLength(before);
   });
 
-  it('design 2: a retired version answers 410 before its policy is looked at', async () => {
+  it('a retired version answers 410 before its policy is looked at', async () => {
     await createService(gateway, 'locked', origin.port, {
       app: {
         default_policy: {
@@ -87,7 +87,7 @@ describe('status', () => {
     expect((await request(gateway, '/nothing/v0/x')).status).toBe(410);
   });
 
-  it('design 2: the status may go from any state to any other, and traffic follows at once', async () => {
+  it('the status may go from any state to any other, and traffic follows at once', async () => {
     await createService(gateway, 'moves', origin.port);
     const answers = { active: 200, deprecated: 200, retired: 410 } as const;
     const states = Object.keys(answers) as (keyof typeof answers)[];
@@ -114,7 +114,7 @@ describe('status', () => {
 });
 
 describe('deprecation', () => {
-  it('design 2: responses of a deprecated version carry Deprecation (RFC 9745) and Sunset (RFC 8594)', async () => {
+  it('responses of a deprecated version carry Deprecation (RFC 9745) and Sunset (RFC 8594)', async () => {
     await createService(gateway, 'fields', origin.port);
     const earliest = Math.floor(Date.now() / 1000);
     await setStatus('fields', 'deprecated');
@@ -135,7 +135,7 @@ describe('deprecation', () => {
     expect(third.headers).not.toHaveProperty('sunset');
   });
 
-  it('design 2: the gateway’s Deprecation and Sunset replace those of the backend; else the backend’s pass', async () => {
+  it('the gateway’s Deprecation and Sunset replace those of the backend; else the backend’s pass', async () => {
     const speaking = await startOrigin((_request, response) => {
       response.writeHead(200, { Deprecation: '@1', Sunset: 'Thu, 01 Jan 1970 00:00:00 GMT' });
       response.end('ok');
@@ -155,7 +155,7 @@ describe('deprecation', () => {
     await speaking.close();
   });
 
-  it('design 2: answers that the gateway makes itself carry the fields, too', async () => {
+  it('answers that the gateway makes itself carry the fields, too', async () => {
     await createService(gateway, 'denied', origin.port, {
       app: { default_policy: { auth: { auth_type: 'api_key' } } },
       version: { status: 'deprecated' },
@@ -181,7 +181,7 @@ describe('deprecation', () => {
   });
 
   it(
-    'design 2: then at most one warning per version and 10 s, with the number of requests since',
+    'then at most one warning per version and 10 s, with the number of requests since',
     { timeout: 60_000 },
     async () => {
       await createService(gateway, 'counted', origin.port, { version: { status: 'deprecated' } });

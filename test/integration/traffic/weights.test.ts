@@ -1,4 +1,4 @@
-/** Contract parts 3 "Revision" and 9.4, design section 2: activation, and exact proportions among current revisions. */
+/** Contract parts 3 "Revision" and 9.4: activation, and exact proportions among current revisions. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { startOrigin, type Origin } from '../../support/backends/origin.ts';
@@ -72,7 +72,7 @@ describe('proportions', () => {
     }
   });
 
-  it('design 2: the choice is smooth: a small revision is not served in a burst', async () => {
+  it('the choice is smooth: a small revision is not served in a burst', async () => {
     await weighted('smooth', { big: { traffic_weight: 90 }, small: { traffic_weight: 10 } });
     const labels = await servedBy('/smooth/v1/x', 100);
     expect(countsOf(labels)).toEqual({ big: 90, small: 10 });
@@ -87,7 +87,7 @@ describe('proportions', () => {
     expect(countsOf(await servedBy('/equal/v1/x', 30))).toEqual({ a: 10, b: 10, c: 10 });
   });
 
-  it('design 2: the proportions hold over many connections at once', async () => {
+  it('the proportions hold over many connections at once', async () => {
     await weighted('many', { a: { traffic_weight: 3 }, b: { traffic_weight: 1 } });
     const labels = await Promise.all(Array.from({ length: 20 }, () => servedBy('/many/v1/x', 10)));
     expect(countsOf(labels.flat())).toEqual({ a: 150, b: 50 });
@@ -108,7 +108,7 @@ describe('proportions', () => {
     }
   });
 
-  it('design 2: weight 0 gets nothing; with nothing but weight 0 the answer is 503', async () => {
+  it('weight 0 gets nothing; with nothing but weight 0 the answer is 503', async () => {
     await weighted('zero', { a: { traffic_weight: 1 }, b: { traffic_weight: 0 } });
     expect(countsOf(await servedBy('/zero/v1/x', 20))).toEqual({ a: 20 });
     await gateway.must('PATCH', revisionPath('zero', 'v1', 'a'), { traffic_weight: 0 });
@@ -137,18 +137,18 @@ describe('candidates', () => {
     await createEndpoint(gateway, 'canary', 'GET', '/half', { is_active: false }, { revision: 'canary' });
   });
 
-  it('design 2: an endpoint of the canary alone does not answer 404 by turns', async () => {
+  it('an endpoint of the canary alone does not answer 404 by turns', async () => {
     expect(countsOf(await servedBy('/canary/v1/new', 12))).toEqual({ canary: 12 });
     expect(countsOf(await servedBy('/canary/v1/old', 12))).toEqual({ stable: 12 });
     expect(countsOf(await servedBy('/canary/v1/method', 12))).toEqual({ canary: 12 });
     expect(countsOf(await servedBy('/canary/v1/method', 12, 'POST'))).toEqual({ stable: 12 });
   });
 
-  it('design 2: an endpoint that is disabled on one revision is served by the other alone', async () => {
+  it('an endpoint that is disabled on one revision is served by the other alone', async () => {
     expect(countsOf(await servedBy('/canary/v1/half', 12))).toEqual({ stable: 12 });
   });
 
-  it('design 2: requests that only one revision can serve do not disturb the proportions of the others', async () => {
+  it('requests that only one revision can serve do not disturb the proportions of the others', async () => {
     const labels: string[] = [];
     for (let cycle = 0; cycle < 10; cycle++) {
       labels.push(...(await servedBy('/canary/v1/both', 2)));
@@ -168,7 +168,7 @@ describe('candidates', () => {
 });
 
 describe('activation', () => {
-  it('design 2: a new revision is not current and gets no traffic until it is activated', async () => {
+  it('a new revision is not current and gets no traffic until it is activated', async () => {
     await weighted('fresh', { r1: { is_current: false } });
     expect(problem(await request(gateway, '/fresh/v1/x'))).toMatchObject({
       status: 503,
@@ -180,7 +180,7 @@ describe('activation', () => {
     expect((await gateway.must('GET', revisionPath('fresh'))).is_current).toBe(true);
   });
 
-  it('design 2: activate leaves the other revisions as they are: several are current at once', async () => {
+  it('activate leaves the other revisions as they are: several are current at once', async () => {
     await weighted('several', { r1: {}, r2: { is_current: false } });
     expect(countsOf(await servedBy('/several/v1/x', 4))).toEqual({ r1: 4 });
     await gateway.must('POST', `${revisionPath('several', 'v1', 'r2')}/activate`);
@@ -188,13 +188,13 @@ describe('activation', () => {
     expect((await gateway.must('GET', revisionPath('several'))).is_current).toBe(true);
   });
 
-  it('design 2: activate {"exclusive": true} makes it the only current one in one step', async () => {
+  it('activate {"exclusive": true} makes it the only current one in one step', async () => {
     await gateway.must('POST', `${revisionPath('several', 'v1', 'r2')}/activate`, { exclusive: true });
     expect(countsOf(await servedBy('/several/v1/x', 4))).toEqual({ r2: 4 });
     expect((await gateway.must('GET', revisionPath('several'))).is_current).toBe(false);
   });
 
-  it('design 2: deactivate is the opposite of activate', async () => {
+  it('deactivate is the opposite of activate', async () => {
     await gateway.must('POST', `${revisionPath('several')}/activate`);
     const off = await gateway.must('POST', `${revisionPath('several', 'v1', 'r2')}/deactivate`);
     expect(off.is_current).toBe(false);
