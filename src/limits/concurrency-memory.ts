@@ -101,18 +101,18 @@ export function claimColumn(table: ConcurrencyTable, owner: number): number {
 export function releaseColumnOf(memory: ConcurrencyMemory, owner: number): number {
   const table = openConcurrency(memory);
   const { words, ownersAt } = table;
-  let given = 0;
+  let released = 0;
   for (let column = 0; column < table.columns; column++) {
     if (Atomics.load(words, ownersAt + column) !== owner) continue;
     for (let index = 0; index <= table.setMask; index++) {
       const set = index * table.setWords;
       for (let way = 0; way < WAYS; way++) {
-        given += Atomics.exchange(words, slotAt(table, set, way) + COLUMNS_AT + column, 0);
+        released += Atomics.exchange(words, slotAt(table, set, way) + COLUMNS_AT + column, 0);
       }
       // A slot is counted only once its tag is set, so an unfinished change to a slot of the set does no harm.
       if (takeOver(words, set, owner, owner)) release(words, set);
     }
     Atomics.store(words, ownersAt + column, 0);
   }
-  return given;
+  return released;
 }
