@@ -41,7 +41,7 @@ export interface SharedLimit {
 
 export interface LimitDecision {
   readonly admitted: boolean;
-  /** What a fresh counter admits at once: `requests`, for a token bucket `burst`. */
+  /** What a fresh counter admits at once; see `limitOf`. */
   readonly limit: number;
   /** How many more requests would be admitted right now. */
   readonly remaining: number;
@@ -90,6 +90,11 @@ export interface LimitStore {
     secondSubject: string,
     nowMs: number,
   ): BothDecisions;
+}
+
+/** What a fresh counter of the rule admits at once. */
+export function limitOf({ algorithm, requests, burst }: LimitRule): number {
+  return algorithm === 'token_bucket' ? burst : requests;
 }
 
 /** A refusal, given the milliseconds after which one request will be admitted. */

@@ -407,6 +407,15 @@ describe('without the store', () => {
       expect(await store.take(denied, '', now())).toMatchObject({ admitted: false, retryAfterSecs: 1 });
     }
     expect(store.counts).toMatchObject({ allow: 5, deny: 5 });
+    const bucket = { algorithm: 'token_bucket', burst: 7 } as const;
+    expect(await store.take(ruleOf(bucket, { onFailure: 'allow' }), '', now())).toMatchObject({
+      limit: 7,
+      remaining: 7,
+    });
+    expect(await store.take(ruleOf(bucket, { onFailure: 'deny' }), '', now())).toMatchObject({
+      limit: 7,
+      remaining: 0,
+    });
   });
 });
 

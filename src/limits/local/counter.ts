@@ -21,7 +21,7 @@ import { BLOCK_CELLS } from './memory.ts';
 import { acquire, release } from '../lock.ts';
 import { giveBlock, moveQueue, takeSpare, wantsBlock } from './sliding-window.ts';
 import { noteRule, REQUESTS, type SlotAlgorithm } from './slot.ts';
-import { type LimitDecision, type LimitRule, refusal } from '../store.ts';
+import { type LimitDecision, limitOf, type LimitRule, refusal } from '../store.ts';
 
 /** A rule as this thread has prepared it. */
 export interface Prepared {
@@ -125,7 +125,7 @@ function begin(
   const decision = algorithm.take(table.scratch, 0, rule, nowMs, askedMs, consume);
   if (!consume || !decision.admitted) return decision;
   // A request that cannot be counted is refused.
-  return add(table, prepared, bucket, nowMs) ? decision : refusal(rule.requests, 1000, 1000);
+  return add(table, prepared, bucket, nowMs) ? decision : refusal(limitOf(rule), 1000, 1000);
 }
 
 /** A new scratch counter, unused except for the usage inherited from evicted counters. */

@@ -21,6 +21,7 @@ import { acquire, release, takeOver } from '../lock.ts';
 import {
   type BothDecisions,
   type LimitDecision,
+  limitOf,
   type LimitRule,
   type LimitStore,
   refusal,
@@ -186,8 +187,8 @@ export class SharedMemoryLimitStore implements LimitStore {
 }
 
 /** The thread that holds the lock must have died. Refusing is safe until the supervisor has repaired the bucket. */
-function refusedByLock({ requests }: LimitRule): LimitDecision {
-  return refusal(requests, 1000, 1000);
+function refusedByLock(rule: LimitRule): LimitDecision {
+  return refusal(limitOf(rule), 1000, 1000);
 }
 
 /**

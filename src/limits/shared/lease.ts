@@ -7,7 +7,7 @@ import { leaseMsOf, nextRate } from './lease-size.ts';
 import type { GrantReply } from './limit-server.ts';
 import { NOTHING_OWED, Owed, type OwedReport } from './owed.ts';
 import { RecentCount } from './recent-count.ts';
-import type { LimitDecision, LimitRule } from '../store.ts';
+import { type LimitDecision, limitOf, type LimitRule, refusal } from '../store.ts';
 
 /** A request that waits for a permit. */
 export interface Waiter {
@@ -274,21 +274,13 @@ export class Lease {
 
   admitted(rule: LimitRule, monotonicMs: number): LimitDecision {
     const resetMs = Math.max(0, this.#resetAtMs - monotonicMs);
-    const limit = rule.algorithm === 'token_bucket' ? rule.burst : rule.requests;
-    return { admitted: true, limit, remaining: this.remaining, resetMs, retryAfterSecs: 0 };
+    return { admitted: true, limit: limitOf(rule), remaining: this.remaining, resetMs, retryAfterSecs: 0 };
   }
 
   refused(rule: LimitRule, monotonicMs: number): LimitDecision {
     const waitMs = Math.max(0, this.#freeAtMs - monotonicMs);
     const resetMs = Math.max(waitMs, this.#resetAtMs - monotonicMs);
-    const limit = rule.algorithm === 'token_bucket' ? rule.burst : rule.requests;
-    return {
-      admitted: false,
-      limit,
-      remaining: 0,
-      resetMs,
-      retryAfterSecs: Math.max(1, Math.ceil(waitMs / 1000)),
-    };
+    return refusal(limitOf(rule), waitMs, resetMs);
   }
 
   /** Permits that the store granted and the node's own counter has not counted; the caller counts them there. */

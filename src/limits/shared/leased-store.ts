@@ -26,7 +26,7 @@ import {
   PROBE_REQUEST,
 } from './limit-server.ts';
 import { SETTLE_MS, StoreCircuit } from './store-circuit.ts';
-import { type LimitDecision, type LimitRule, type LimitStore, refusal } from '../store.ts';
+import { type LimitDecision, limitOf, type LimitRule, type LimitStore, refusal } from '../store.ts';
 import { UnusedPermits } from './unused-permits.ts';
 import { type NodeLimits, WithoutStore } from './without-store.ts';
 
@@ -385,7 +385,7 @@ export class LeasedLimitStore implements LimitStore {
 }
 
 function looked(rule: LimitRule, lease: Lease, reply: GrantReply): LimitDecision {
-  const limit = rule.algorithm === 'token_bucket' ? rule.burst : rule.requests;
+  const limit = limitOf(rule);
   const remaining = reply.left + lease.hand;
   if (remaining === 0) return refusal(limit, reply.waitMs, reply.resetMs);
   return { admitted: true, limit, remaining: remaining - 1, resetMs: reply.resetMs, retryAfterSecs: 0 };

@@ -5,7 +5,7 @@
 import type { LeaseTable, PreparedRule } from './lease-table.ts';
 import type { Lease } from './lease.ts';
 import type { LiveNodes } from './live-nodes.ts';
-import { type LimitDecision, type LimitRule, type LimitStore, refusal } from '../store.ts';
+import { type LimitDecision, limitOf, type LimitRule, type LimitStore, refusal } from '../store.ts';
 
 /** The counters of the node itself. */
 export interface NodeLimits extends LimitStore {
@@ -58,7 +58,8 @@ export class WithoutStore {
   }
 }
 
-function withoutCount({ requests }: LimitRule, admitted: boolean): LimitDecision {
-  if (!admitted) return refusal(requests, 1000, 1000);
-  return { admitted, limit: requests, remaining: requests, resetMs: 0, retryAfterSecs: 0 };
+function withoutCount(rule: LimitRule, admitted: boolean): LimitDecision {
+  const limit = limitOf(rule);
+  if (!admitted) return refusal(limit, 1000, 1000);
+  return { admitted, limit, remaining: limit, resetMs: 0, retryAfterSecs: 0 };
 }
