@@ -2,6 +2,7 @@ import { get, type IncomingMessage } from 'node:http';
 import { expect, it, onTestFinished } from 'vitest';
 import { systemClock, timestamp } from '../../../lib/clock.ts';
 import { SECRET_PLACES } from '../../../policy/secret-places.ts';
+import type { EventBatch } from '../../../storage/event-store.ts';
 import { openSqlite } from '../../../storage/sqlite/sqlite.ts';
 import { until } from '../../../../test/support/measure/until.ts';
 import { ADMIN_TOKEN, startManagement, START_MS } from '../../management.fixture.ts';
@@ -15,18 +16,32 @@ const EVENT = {
   data: { text: 'x'.repeat(500) },
 } as const;
 
-it('lets a reader that is gone without a word give way, first of the same caller, and no other', async () => {
+/**
+ * A feed of a database in memory, which ends with the test.
+ * @param around wraps each read of events; `read` does it
+ */
+async function openFeed(around: (read: () => Promise<EventBatch>) => Promise<EventBatch> = (read) => read()) {
   const repository = await openSqlite({
     secretPlaces: SECRET_PLACES,
     path: ':memory:',
     autoMigrate: true,
     clock: systemClock,
   });
-  const feed = new EventFeed(repository);
+  const { driver, events } = repository;
+  const feed = new EventFeed({
+    driver,
+    events: { ...events, after: (...query) => around(() => events.after(...query)) },
+    onEvents: (listener) => repository.onEvents(listener),
+  });
   onTestFinished(async () => {
     feed.close();
     await repository.close();
   });
+  return { feed, events };
+}
+
+it('lets a reader that is gone without a word give way, first of the same caller, and no other', async () => {
+  const { feed } = await openFeed();
   const gone = new Set<string>();
   const ended: string[] = [];
   const open = (actorId: string, name: string): FeedReader | string =>
@@ -50,28 +65,10 @@ it('lets a reader that is gone without a word give way, first of the same caller
 });
 
 it('reads an event once for all readers, and gives all of them every event in order', async () => {
-  const repository = await openSqlite({
-    secretPlaces: SECRET_PLACES,
-    path: ':memory:',
-    autoMigrate: true,
-    clock: systemClock,
-  });
-  const { events } = repository;
   let reads = 0;
-  const feed = new EventFeed({
-    driver: repository.driver,
-    events: {
-      ...events,
-      after: (...query) => {
-        reads++;
-        return events.after(...query);
-      },
-    },
-    onEvents: (listener) => repository.onEvents(listener),
-  });
-  onTestFinished(async () => {
-    feed.close();
-    await repository.close();
+  const { feed, events } = await openFeed((read) => {
+    reads++;
+    return read();
   });
   const got: string[][] = Array.from({ length: STREAMS_MAX }, () => []);
   for (const [index, ids] of got.entries())
@@ -102,29 +99,11 @@ it('reads an event once for all readers, and gives all of them every event in or
 });
 
 it('does not take for the newest what was read before an event was there', async () => {
-  const repository = await openSqlite({
-    secretPlaces: SECRET_PLACES,
-    path: ':memory:',
-    autoMigrate: true,
-    clock: systemClock,
-  });
-  const { events } = repository;
-  const feed = new EventFeed({
-    driver: repository.driver,
-    events: {
-      ...events,
-      // As long as the answer of a database on the network is on its way.
-      after: async (...query) => {
-        const batch = await events.after(...query);
-        await new Promise((done) => setTimeout(done, 50));
-        return batch;
-      },
-    },
-    onEvents: (listener) => repository.onEvents(listener),
-  });
-  onTestFinished(async () => {
-    feed.close();
-    await repository.close();
+  const { feed, events } = await openFeed(async (read) => {
+    const batch = await read();
+    // As long as the answer of a database on the network is on its way.
+    await new Promise((done) => setTimeout(done, 50));
+    return batch;
   });
   const got = { early: 0, late: 0 };
   const [early] = (['early', 'late'] as const).map((name) =>
