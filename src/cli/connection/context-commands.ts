@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { CliError, printable, type CliIo } from '../io.ts';
 import { addExamples, addOutputFlag, writeJson, type OutputFlags } from '../show/output-format.ts';
 import { tableText } from '../show/text-table.ts';
-import { CONTEXT_NAME, readContexts, writeContexts, type Context } from './contexts-file.ts';
+import { CONTEXT_NAME, contextNamed, readContexts, writeContexts, type Context } from './contexts-file.ts';
 import { checkedToken, parseServer, readToken } from './server-flags.ts';
 
 interface AddFlags {
@@ -39,15 +39,16 @@ async function tokenOf({ tokenFile }: AddFlags, server: string, io: CliIo): Prom
 }
 
 function useContext(name: string, io: CliIo): void {
-  const { byName } = readContexts(io);
-  assertKnown(name, byName);
-  writeContexts(io, { current: name, byName });
+  const contexts = readContexts(io);
+  contextNamed(name, contexts);
+  writeContexts(io, { ...contexts, current: name });
   io.out(`Context ${name} is the current one.\n`);
 }
 
 function removeContext(name: string, io: CliIo): void {
-  const { current, byName } = readContexts(io);
-  assertKnown(name, byName);
+  const contexts = readContexts(io);
+  contextNamed(name, contexts);
+  const { current, byName } = contexts;
   const rest = new Map(byName);
   rest.delete(name);
   writeContexts(io, { current: current === name ? undefined : current, byName: rest });
@@ -72,12 +73,6 @@ function listContexts({ output }: OutputFlags, io: CliIo): void {
     { title: 'SERVER', value: (row: (typeof rows)[number]) => row.server },
   ];
   io.out(tableText(columns, rows, io));
-}
-
-function assertKnown(name: string, byName: ReadonlyMap<string, Context>): void {
-  if (byName.has(name)) return;
-  const names = byName.size === 0 ? 'none' : [...byName.keys()].join(', ');
-  throw new CliError(`There is no context "${printable(name)}"; there are: ${names}`);
 }
 
 export function addContextCommands(program: Command, io: CliIo): void {

@@ -16,7 +16,7 @@ import {
 import { dirname, join } from 'node:path';
 import { isObject } from '../../lib/is-object.ts';
 import { systemCode, systemReason } from '../../lib/error-message.ts';
-import { CliError, type CliIo } from '../io.ts';
+import { CliError, printable, type CliIo } from '../io.ts';
 
 export interface Context {
   readonly server: string;
@@ -55,6 +55,14 @@ export function readContexts(io: Pick<CliIo, 'env'>): Contexts {
   const text = path === undefined ? undefined : readPrivate(path);
   if (path === undefined || text === undefined) return { current: undefined, byName: new Map() };
   return parse(path, text);
+}
+
+/** @throws CliError when there is no context of this name */
+export function contextNamed(name: string, { byName }: Contexts): Context {
+  const context = byName.get(name);
+  if (context !== undefined) return context;
+  const names = byName.size === 0 ? 'none; see "headgate context add --help"' : [...byName.keys()].join(', ');
+  throw new CliError(`There is no context "${printable(name)}"; there are: ${names}`);
 }
 
 /** @throws CliError when the file cannot be written; the old one then stays */

@@ -7,7 +7,7 @@ import type { Command } from 'commander';
 import { readBoundedFile } from '../../declaration/bounded-file.ts';
 import { readInput } from '../input.ts';
 import { CliError, printable, type CliIo } from '../io.ts';
-import { readContexts, type Context } from './contexts-file.ts';
+import { contextNamed, readContexts, type Context } from './contexts-file.ts';
 
 export interface ServerFlags {
   readonly server?: string;
@@ -96,12 +96,7 @@ function set(io: CliIo, name: string): string | undefined {
 /** The context that the command line or the environment names. */
 function namedContext({ context }: ServerFlags, io: CliIo): Context | undefined {
   const name = context ?? set(io, 'HEADGATE_CONTEXT');
-  if (name === undefined) return undefined;
-  const { byName } = readContexts(io);
-  const found = byName.get(name);
-  if (found !== undefined) return found;
-  const names = byName.size === 0 ? 'none; see "headgate context add --help"' : [...byName.keys()].join(', ');
-  throw new CliError(`There is no context "${printable(name)}"; there are: ${names}`);
+  return name === undefined ? undefined : contextNamed(name, readContexts(io));
 }
 
 function currentContext(io: CliIo): Context | undefined {
