@@ -7,8 +7,9 @@ import type { BisectResult } from '../../management/routes/config-bisect.ts';
 import { addServerFlags, type ServerFlags } from '../connection/server-flags.ts';
 import { addRequestFlags, requestOf, type RequestFlags } from '../everyday/request-flags.ts';
 import { createClient } from '../gateway-client.ts';
-import { CliError, printable, type CliIo } from '../io.ts';
+import { printable, type CliIo } from '../io.ts';
 import { addExamples, addOutputFlag, writeJson, type OutputFlags } from '../show/output-format.ts';
+import { configVersion } from '../whole-number.ts';
 
 interface BisectFlags extends ServerFlags, OutputFlags, RequestFlags {
   readonly good?: string;
@@ -21,19 +22,13 @@ const SIGNS = { create: '+', update: '~', delete: '-' } as const;
 async function bisectCommand(method: string, url: string, flags: BisectFlags, io: CliIo): Promise<void> {
   const body = {
     request: requestOf(method, url, flags, io),
-    ...versionFlag('good', flags.good),
-    ...versionFlag('bad', flags.bad),
+    ...(flags.good !== undefined && { good: configVersion('--good', flags.good) }),
+    ...(flags.bad !== undefined && { bad: configVersion('--bad', flags.bad) }),
     ...(flags.expect !== undefined && { expect: expectation(flags.expect) }),
   };
   const found = (await createClient(flags, io).call('POST', '/config/bisect', body)) as BisectResult;
   if (flags.output === 'json') writeJson(found, io);
   else io.out(bisectText(found));
-}
-
-function versionFlag(name: 'good' | 'bad', text: string | undefined): Partial<Record<string, number>> {
-  if (text === undefined) return {};
-  if (!/^\d{1,15}$/.test(text)) throw new CliError(`--${name} "${printable(text)}" must be a config version`);
-  return { [name]: Number(text) };
 }
 
 /** What `--expect` names: a status, an outcome, or an error code. */

@@ -6,11 +6,12 @@ import type { Command } from 'commander';
 import { addServerFlags, type ServerFlags } from '../connection/server-flags.ts';
 import { createClient } from '../gateway-client.ts';
 import { CliError, printable, type CliIo } from '../io.ts';
-import { atVersionText, versionOf, versionsText } from './versions-text.ts';
+import { atVersionText, versionsText } from './versions-text.ts';
 import { painter } from '../show/colour.ts';
 import { addRequestFlags, requestOf, type RequestFlags } from '../everyday/request-flags.ts';
 import { addExamples, addOutputFlag, writeJson, type OutputFlags } from '../show/output-format.ts';
 import { recordText, tableText } from '../show/text-table.ts';
+import { configVersion } from '../whole-number.ts';
 import type { Json } from '../everyday/everyday-command.ts';
 
 interface ExplainFlags extends ServerFlags, OutputFlags, RequestFlags {
@@ -25,12 +26,11 @@ async function explain(
   io: CliIo,
 ): Promise<void> {
   if (flags.atVersion !== undefined || flags.versions === true) return explainVersions(what, path, flags, io);
-  const call =
-    path === undefined
-      ? ({ method: 'GET', path: `/explain/${encodeURIComponent(requestId(what))}` } as const)
-      : ({ method: 'POST', path: '/explain', body: requestOf(what, path, flags, io) } as const);
   const client = createClient(flags, io);
-  const data = await client.call(call.method, call.path, 'body' in call ? call.body : undefined);
+  const data =
+    path === undefined
+      ? await client.call('GET', `/explain/${encodeURIComponent(requestId(what))}`)
+      : await client.call('POST', '/explain', requestOf(what, path, flags, io));
   if (flags.output === 'json') writeJson(data, io);
   else io.out(explanationText(data, io));
 }
@@ -48,7 +48,7 @@ async function explainVersions(
   }
   const body = {
     ...(path === undefined ? { request_id: requestId(what) } : { request: requestOf(what, path, flags, io) }),
-    ...(atVersion !== undefined && { version: versionOf(atVersion) }),
+    ...(atVersion !== undefined && { version: configVersion('--at-version', atVersion) }),
   };
   const data = (await createClient(flags, io).call('POST', '/config/explain', body)) as Json;
   if (flags.output === 'json') writeJson(data, io);

@@ -1,14 +1,7 @@
 /** `headgate explain … --versions`: the decision for a request at other config versions, as text. Pure. */
 import type { Json } from '../everyday/everyday-command.ts';
-import { CliError, printable, type CliIo } from '../io.ts';
+import { printable, type CliIo } from '../io.ts';
 import { tableText } from '../show/text-table.ts';
-
-/** @throws CliError when the text is not a version */
-export function versionOf(text: string): number {
-  if (!/^\d{1,15}$/.test(text))
-    throw new CliError(`--at-version "${printable(text)}" must be a config version`);
-  return Number(text);
-}
 
 const COLUMNS = [
   {
