@@ -16,8 +16,7 @@ export interface RequestFlags {
 }
 
 export function addRequestFlags(command: Command): Command {
-  return command
-    .option('-H, --header <line>', 'header field "Name: value"; may be repeated', collect, [])
+  return addHeaderFlag(command)
     .option('--key <value>', 'API key or JWT of the caller; other users of the machine can see it')
     .option('--key-file <file>', 'file with the key or JWT; - is standard input')
     .option('--host <name>', 'Host field')
@@ -29,8 +28,16 @@ export function addRequestFlags(command: Command): Command {
     );
 }
 
-function collect(value: string, before: readonly string[]): readonly string[] {
-  return [...before, value];
+export function addHeaderFlag(command: Command): Command {
+  const collect = (line: string, before: readonly string[]): readonly string[] => [...before, line];
+  return command.option('-H, --header <line>', 'header field "Name: value"; may be repeated', collect, []);
+}
+
+/** Name and value of a line that `--header` gives. */
+export function headerField(line: string): readonly [name: string, value: string] {
+  const colon = line.indexOf(':');
+  if (colon < 1) throw new CliError('A --header is not "Name: value"');
+  return [line.slice(0, colon).trim(), line.slice(colon + 1).trim()];
 }
 
 /** The body for the management API. */
@@ -75,12 +82,7 @@ function certificateIn(path: string, io: CliIo): string {
 /** A name that is given twice becomes two fields. */
 function headersOf(lines: readonly string[]): Record<string, string | string[]> {
   const values = new Map<string, string[]>();
-  for (const line of lines) {
-    const colon = line.indexOf(':');
-    if (colon < 1) throw new CliError('A --header is not "Name: value"');
-    const name = line.slice(0, colon).trim();
-    values.set(name, [...(values.get(name) ?? []), line.slice(colon + 1).trim()]);
-  }
+  for (const [name, value] of lines.map(headerField)) values.set(name, [...(values.get(name) ?? []), value]);
   return Object.fromEntries(
     Array.from(values, ([name, all]) => [name, all.length === 1 ? (all[0] ?? '') : all]),
   );

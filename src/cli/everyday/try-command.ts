@@ -3,13 +3,14 @@ import type { Command } from 'commander';
 import { addServerFlags, type ServerFlags } from '../connection/server-flags.ts';
 import { EXIT_CODES } from '../exit-codes.ts';
 import { createClient } from '../gateway-client.ts';
-import { CliError, printable, type CliIo } from '../io.ts';
+import { printable, type CliIo } from '../io.ts';
 import { painter } from '../show/colour.ts';
 import { addExamples, addOutputFlag, writeJson, type OutputFlags } from '../show/output-format.ts';
 import { wholeNumber } from '../whole-number.ts';
 import { keyIn } from './key-commands.ts';
 import { textOf } from '../input.ts';
 import type { Json } from './everyday-command.ts';
+import { addHeaderFlag, headerField } from './request-flags.ts';
 
 interface TryFlags extends ServerFlags, OutputFlags {
   readonly header: readonly string[];
@@ -29,7 +30,7 @@ async function tryRequest(method: string, path: string, flags: TryFlags, io: Cli
 
 function bodyOf(method: string, path: string, flags: TryFlags, io: CliIo): Record<string, unknown> {
   const { data, host, keyFile, timeoutMs } = flags;
-  const headers = flags.header.map(fieldOf);
+  const headers = flags.header.map(headerField);
   if (keyFile !== undefined) headers.push(['Authorization', `Bearer ${keyIn(keyFile, io)}`]);
   const body = data?.startsWith('@') === true ? textOf(data.slice(1), io) : data;
   return {
@@ -40,12 +41,6 @@ function bodyOf(method: string, path: string, flags: TryFlags, io: CliIo): Recor
     ...(body !== undefined && { body }),
     ...(timeoutMs !== undefined && { timeout_ms: wholeNumber('--timeout-ms', timeoutMs, 1) }),
   };
-}
-
-function fieldOf(line: string): [string, string] {
-  const colon = line.indexOf(':');
-  if (colon < 1) throw new CliError('A --header is not "Name: value"');
-  return [line.slice(0, colon).trim(), line.slice(colon + 1).trim()];
 }
 
 function outcomeText(data: Json, io: CliIo): string {
@@ -75,13 +70,8 @@ export function addTryCommand(program: Command, io: CliIo): void {
     .command('try')
     .description('send one real request through the gateway and show what a client would get')
     .argument('<method>', 'such as GET')
-    .argument('<path>', 'path with its query, as it is sent')
-    .option(
-      '-H, --header <line>',
-      'header field "Name: value"; may be repeated',
-      (line: string, before: readonly string[]) => [...before, line],
-      [],
-    )
+    .argument('<path>', 'path with its query, as it is sent');
+  addHeaderFlag(command)
     .option('-d, --data <text>', 'body; @file is the content of a file, @- standard input')
     .option('--host <name>', 'Host field; default: localhost')
     .option('--key-file <file>', 'file with the API key or JWT of the caller; - is standard input')
