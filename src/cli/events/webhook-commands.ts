@@ -1,11 +1,9 @@
 /** `headgate webhooks …`: the receivers of events, the state of deliveries, and events that were given up. */
-import type { Column } from '../show/text-table.ts';
-import type { EverydayCommand, EverydayGroup, Json } from '../everyday/everyday-command.ts';
+import { column, type EverydayCommand, type EverydayGroup } from '../everyday/everyday-command.ts';
 import { wholeNumber } from '../whole-number.ts';
 
 const WEBHOOK = '/webhooks/{webhook}';
 const LETTERS = `${WEBHOOK}/dead-letters`;
-const column = (title: string, field: string): Column<Json> => ({ title, value: (row) => row[field] });
 
 const switched = (name: 'pause' | 'resume', isActive: boolean, summary: string): EverydayCommand => ({
   name,

@@ -32,6 +32,9 @@ export interface EverydayOption {
   readonly default?: string;
 }
 
+/** A column with the value of one field. */
+export const column = (title: string, field: string): Column<Json> => ({ title, value: (row) => row[field] });
+
 /** How the answer is shown to people. Programs get `data` unchanged. */
 type Shown =
   | { readonly as: 'list'; readonly columns: readonly Column<Json>[]; readonly rows?: (data: Json) => Json[] }

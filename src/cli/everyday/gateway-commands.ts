@@ -4,10 +4,15 @@
  */
 import type { CliIo } from '../io.ts';
 import { recordText, tableText, type Column } from '../show/text-table.ts';
-import type { EverydayCommand, EverydayGroup, EverydayOption, Json } from './everyday-command.ts';
+import {
+  column,
+  type EverydayCommand,
+  type EverydayGroup,
+  type EverydayOption,
+  type Json,
+} from './everyday-command.ts';
 import { counted } from '../../lib/text/counted.ts';
 
-const column = (title: string, field: string): Column<Json> => ({ title, value: (row) => row[field] });
 const filter = (name: string, description: string): EverydayOption => ({
   flags: `--${name.replaceAll('_', '-')} <${name.includes('type') ? 'type' : 'value'}>`,
   description,

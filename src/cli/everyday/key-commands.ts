@@ -1,12 +1,10 @@
 /** `headgate keys | admin-tokens`: who may call the apps, and who may manage the gateway. */
 import { CliError, type CliIo } from '../io.ts';
-import type { Column } from '../show/text-table.ts';
 import { wholeNumber } from '../whole-number.ts';
 import { textOf } from '../input.ts';
-import type { EverydayCommand, EverydayGroup, Json } from './everyday-command.ts';
+import { column, type EverydayCommand, type EverydayGroup } from './everyday-command.ts';
 
 const KEY = '/apps/{app}/tokens/{key}';
-const column = (title: string, field: string): Column<Json> => ({ title, value: (row) => row[field] });
 
 const switched = (name: 'revoke' | 'restore', isActive: boolean, summary: string): EverydayCommand => ({
   name,

@@ -4,9 +4,14 @@ import { sourceText } from '../../config/targets.ts';
 import { revisionHealthText } from './revision-health-text.ts';
 import type { Column } from '../show/text-table.ts';
 import { backendFields } from './backend-url.ts';
-import type { EverydayCommand, EverydayGroup, EverydayOption, Json } from './everyday-command.ts';
+import {
+  column,
+  type EverydayCommand,
+  type EverydayGroup,
+  type EverydayOption,
+  type Json,
+} from './everyday-command.ts';
 
-const column = (title: string, field: string): Column<Json> => ({ title, value: (row) => row[field] });
 /** A URL, or the source of the targets, such as `https by dns billing.internal:443`. */
 const backendOf = (row: Json): string =>
   row.discovery ? `${row.backend_scheme} by ${sourceText(row.discovery)}` : urlOf(row);

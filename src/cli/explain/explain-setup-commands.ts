@@ -2,12 +2,11 @@
  * `headgate sampling | debug-tokens`: preparations for explain that last for a while. The gateway keeps served
  * requests, or sends a client its decisions with the responses.
  */
-import { recordText, type Column } from '../show/text-table.ts';
-import type { EverydayCommand, EverydayGroup, Json } from '../everyday/everyday-command.ts';
+import { recordText } from '../show/text-table.ts';
+import { column, type EverydayCommand, type EverydayGroup } from '../everyday/everyday-command.ts';
 
 const SAMPLING = '/explain/sampling';
 const TOKENS = '/explain/debug-tokens';
-const column = (title: string, field: string): Column<Json> => ({ title, value: (row) => row[field] });
 
 const SAMPLING_COMMANDS: readonly EverydayCommand[] = [
   {
