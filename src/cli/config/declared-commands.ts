@@ -13,6 +13,7 @@ import {
   resolveDeclared,
   type DeclaredFiles,
 } from '../../management/declaration/declared-files.ts';
+import { queryText } from '../connection/query.ts';
 import { EXIT_CODES } from '../exit-codes.ts';
 import {
   createClient,
@@ -22,8 +23,7 @@ import {
   type ServerFlags,
 } from '../gateway-client.ts';
 import { CliError, type CliIo } from '../io.ts';
-import { usesColour } from '../show/colour.ts';
-import { writeWarnings, type OutputFlags } from '../show/output-format.ts';
+import { writeJson, writeWarnings, type OutputFlags } from '../show/output-format.ts';
 import { wholeNumber } from '../whole-number.ts';
 import { checkOffline } from './check-offline.ts';
 import { gitCommit } from './git-commit.ts';
@@ -116,14 +116,9 @@ export async function applyCommand(paths: readonly string[], flags: ApplyFlags, 
 }
 
 export async function dumpCommand(flags: DumpFlags, io: CliIo): Promise<void> {
-  const query = new URLSearchParams();
-  if (flags.app !== undefined) query.set('app', flags.app);
-  if (flags.owner !== undefined) query.set('owner', flags.owner);
-  if (flags.at !== undefined) query.set('version', flags.at);
-  const suffix = query.size === 0 ? '' : `?${query.toString()}`;
-  const data = (await createClient(flags, io).call('GET', `/config${suffix}`)) as {
-    readonly config: unknown;
-  };
+  const { app, owner, at: version } = flags;
+  const path = `/config${queryText({ app, owner, version })}`;
+  const data = (await createClient(flags, io).call('GET', path)) as { readonly config: unknown };
   const config = escapeReferences(data.config);
   const text = flags.output === 'json' ? `${JSON.stringify(config, undefined, 2)}\n` : writeYaml(config);
   if (flags.out === undefined) io.out(text);
@@ -142,7 +137,7 @@ function declaredOrFail(
 }
 
 function fail(problems: readonly Problem[], { output }: OutputFlags, io: CliIo): void {
-  if (output === 'json') io.out(`${JSON.stringify({ valid: false, problems }, undefined, 2)}\n`);
+  if (output === 'json') writeJson({ valid: false, problems }, io);
   else for (const problem of problems) io.err(`${problemLine(problem)}\n`);
   io.exit(EXIT_CODES.failed.code);
 }
@@ -189,8 +184,8 @@ function writePlacedWarnings(warnings: GatewayAnswer['warnings'], files: Declare
 }
 
 function show(plan: ShownPlan, done: boolean, { output }: OutputFlags, io: CliIo): void {
-  if (output === 'json') io.out(`${JSON.stringify(plan, undefined, 2)}\n`);
-  else io.out(planText(plan, done, usesColour(io)));
+  if (output === 'json') writeJson(plan, io);
+  else io.out(planText(plan, done, io));
 }
 
 /** The plan, if the only path names a saved plan. */

@@ -3,15 +3,11 @@
  * Exit code 2: there is a difference, or a dry run found something to change.
  */
 import type { Command } from 'commander';
+import { queryText } from '../connection/query.ts';
 import { addServerFlags } from '../connection/server-flags.ts';
+import { listAll } from '../everyday/pages.ts';
 import { EXIT_CODES } from '../exit-codes.ts';
-import {
-  createClient,
-  RefusedCall,
-  type GatewayAnswer,
-  type GatewayClient,
-  type ServerFlags,
-} from '../gateway-client.ts';
+import { createClient, RefusedCall, type GatewayAnswer, type ServerFlags } from '../gateway-client.ts';
 import { CliError, printable, type CliIo } from '../io.ts';
 import {
   addExamples,
@@ -49,20 +45,15 @@ interface RollbackFlags extends ServerFlags, OutputFlags {
   readonly message?: string;
 }
 
-/** The largest page that the API returns. */
-const PAGE_LIMIT = 500;
 const CHANGES_SHOWN_MAX = 1_000;
 
 async function historyCommand(flags: HistoryFlags, io: CliIo): Promise<void> {
   const limit = wholeNumber('--limit', flags.limit, 0);
-  const query = new URLSearchParams();
-  for (const name of ['app', 'actor', 'source', 'since', 'until'] as const) {
-    const value = flags[name];
-    if (value !== undefined) query.set(name, value);
-  }
-  const { items, total } = await readPages(createClient(flags, io), '/config/versions', query, limit);
-  if (flags.output === 'json') writeJson({ total, versions: items }, io);
-  else io.out(historyText(items as ShownVersion[], total, io));
+  const { app, actor, source, since, until } = flags;
+  const path = `/config/versions${queryText({ app, actor, source, since, until })}`;
+  const { rows: versions, total } = await listAll(createClient(flags, io), path, limit);
+  if (flags.output === 'json') writeJson({ total, versions }, io);
+  else io.out(historyText(versions, total, io));
 }
 
 async function showCommand(text: string, flags: ServerFlags & OutputFlags, io: CliIo): Promise<void> {
@@ -70,17 +61,15 @@ async function showCommand(text: string, flags: ServerFlags & OutputFlags, io: C
   const client = createClient(flags, io);
   const isJson = flags.output === 'json';
   let entry: ShownVersion | undefined;
-  const read = (data: unknown): unknown[] => {
-    const { changes, ...rest } = data as ShownVersion & { readonly changes: unknown[] };
+  const changesOf = ({ changes, ...rest }: ShownVersion & { readonly changes: ShownRecordChange[] }) => {
     entry ??= rest;
     return changes;
   };
-  const path = `/config/versions/${version}`;
   const most = isJson ? Infinity : CHANGES_SHOWN_MAX;
-  const { items, total } = await readPages(client, path, new URLSearchParams(), most, read);
+  const { rows, total } = await listAll(client, `/config/versions/${version}`, most, changesOf);
   if (entry === undefined) throw new CliError(`The gateway did not describe config version ${version}`);
-  if (isJson) writeJson({ ...entry, changes: items }, io);
-  else io.out(versionText(entry, items as ShownRecordChange[], total, io));
+  if (isJson) writeJson({ ...entry, changes: rows }, io);
+  else io.out(versionText(entry, rows, total, io));
 }
 
 async function diffCommand(
@@ -89,13 +78,13 @@ async function diffCommand(
   flags: ServerFlags & OutputFlags & { readonly app?: string },
   io: CliIo,
 ): Promise<void> {
-  const query = new URLSearchParams({ from: String(wholeNumber('The version', from, 0)) });
-  if (to !== undefined) query.set('to', String(wholeNumber('The version', to, 0)));
-  if (flags.app !== undefined) query.set('app', flags.app);
-  const diff = (await createClient(flags, io).call(
-    'GET',
-    `/config/versions/diff?${query.toString()}`,
-  )) as ShownDiff;
+  const query = queryText({
+    from: String(wholeNumber('The version', from, 0)),
+    to: to === undefined ? undefined : String(wholeNumber('The version', to, 0)),
+    app: flags.app,
+  });
+  const path = `/config/versions/diff${query}`;
+  const diff = (await createClient(flags, io).call('GET', path)) as ShownDiff;
   if (flags.output === 'json') writeJson(diff, io);
   else io.out(diffText(diff, io));
   if (diff.changes.length > 0) io.exit(EXIT_CODES.differs.code);
@@ -116,34 +105,14 @@ async function rollbackCommand(text: string, flags: RollbackFlags, io: CliIo): P
     answer = await client.ask('POST', `/config/versions/${version}/rollback`, body);
   } catch (error) {
     if (!(error instanceof RefusedCall) || error.errors.length === 0) throw error;
-    io.err(`headgate: ${error.message}\n`);
-    for (const { pointer, detail } of error.errors) io.err(`  ${printable(pointer)} ${printable(detail)}\n`);
-    return io.exit(EXIT_CODES.failed.code);
+    const details = error.errors.map(({ pointer, detail }) => `\n  ${printable(`${pointer} ${detail}`)}`);
+    throw new CliError(error.message + details.join(''));
   }
   const done = answer.data as ShownRollback;
   writeWarnings(answer.warnings.map(withPointer), io);
   if (flags.output === 'json') writeJson(done, io);
   else io.out(rollbackText(done, !isTry, io));
   if (isTry && done.changes.length > 0) io.exit(EXIT_CODES.differs.code);
-}
-
-/** @param itemsOf returns the items in `data` of an answer */
-async function readPages(
-  client: GatewayClient,
-  path: string,
-  query: URLSearchParams,
-  most: number,
-  itemsOf = (data: unknown): unknown[] => data as unknown[],
-): Promise<{ readonly items: unknown[]; readonly total: number }> {
-  const items: unknown[] = [];
-  for (;;) {
-    query.set('limit', String(Math.max(1, Math.min(PAGE_LIMIT, most - items.length))));
-    const { data, page } = await client.ask('GET', `${path}?${query.toString()}`);
-    items.push(...itemsOf(data).slice(0, most - items.length));
-    const cursor = page?.next_cursor ?? null;
-    if (cursor === null || items.length >= most) return { items, total: page?.total ?? items.length };
-    query.set('cursor', cursor);
-  }
 }
 
 export function addHistoryCommands(config: Command, io: CliIo): void {

@@ -1,6 +1,6 @@
 /** Texts about the history of the configuration: the list of versions, one version, a difference, a rollback. */
 import { cellText, recordText, tableText, type Column } from '../show/text-table.ts';
-import { painter, usesColour } from '../show/colour.ts';
+import { painter } from '../show/colour.ts';
 import { printable, type CliIo } from '../io.ts';
 import { planText, type ShownPlan } from './plan-text.ts';
 
@@ -89,7 +89,7 @@ export function versionText(
   for (const { change } of changes) totals[change] += 1;
   const shown = { base_version: 0, totals, changes: changes.map(shownChange) };
   const rest = total > changes.length ? `… and ${total - changes.length} more\n` : '';
-  return `${recordText(said, io)}\n${planText(shown, true, usesColour(io))}${rest}`;
+  return `${recordText(said, io)}\n${planText(shown, true, io)}${rest}`;
 }
 
 /** Fields that change with every write. */
@@ -108,7 +108,7 @@ function shownChange({ change, type, path, before, after }: ShownRecordChange): 
 export function diffText(diff: ShownDiff, io: CliIo): string {
   if (diff.changes.length === 0) return 'No difference.\n';
   const text = diff.text === null ? 'Too much to show line by line.\n' : painted(diff.text, io);
-  return `${text}\n${planText(diff, true, usesColour(io))}`;
+  return `${text}\n${planText(diff, true, io)}`;
 }
 
 function painted(text: string, io: CliIo): string {
@@ -140,5 +140,5 @@ export function rollbackText(done: ShownRollback, isDone: boolean, io: CliIo): s
   const more = done.not_restored_total - done.not_restored.length;
   if (more > 0) lines.push(`  … and ${more} more`);
   const keys = lines.length === 0 ? '' : `\nKeys that are not restored in full:\n${lines.join('\n')}\n`;
-  return planText(done, isDone, usesColour(io)) + keys;
+  return planText(done, isDone, io) + keys;
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { NO_IO } from '../idle-program.ts';
 import { planText } from './plan-text.ts';
 
 describe('a plan in a terminal', () => {
@@ -20,7 +21,7 @@ describe('a plan in a terminal', () => {
         created_keys: [{ app: evil, name: evil, token: evil }],
       },
       true,
-      false,
+      NO_IO,
     );
     expect(text.replaceAll('\n', '')).not.toMatch(/\p{Cc}/u);
     expect(text).toContain('"x?2J?" → ["x?2J?"]');

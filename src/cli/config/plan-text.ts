@@ -1,6 +1,6 @@
 /** A plan, or the result of an apply, as lines for people. */
-
-import { printable } from '../io.ts';
+import { printable, type CliIo } from '../io.ts';
+import { painter, type Paint } from '../show/colour.ts';
 import { trafficText, type ShownTraffic } from './traffic-text.ts';
 
 export interface ShownPlan {
@@ -21,15 +21,15 @@ interface ShownChange {
 }
 
 const SIGNS = { create: '+', update: '~', delete: '-' } as const;
-/** ANSI colours (ECMA-48 SGR). */
-const COLOURS = { create: 32, update: 33, delete: 31 } as const;
+const STYLES = { create: 'green', update: 'yellow', delete: 'red' } as const;
 const VALUE_CHARS_MAX = 100;
 const TYPE_WIDTH = 8;
 
 /** @param done whether the plan has been applied */
-export function planText(plan: ShownPlan, done: boolean, colour: boolean): string {
+export function planText(plan: ShownPlan, done: boolean, io: CliIo): string {
   const { changes, totals, created_keys: keys = [] } = plan;
-  const lines = changes.flatMap((change) => changeLines(change, colour));
+  const paint = painter(io);
+  const lines = changes.flatMap((change) => changeLines(change, paint));
   const unseen = totals.create + totals.update + totals.delete - shown(changes);
   if (unseen > 0) lines.push(`  … and ${unseen} more`);
   if (changes.length === 0) lines.push('Nothing to change.');
@@ -51,10 +51,10 @@ function shown(changes: readonly ShownChange[]): number {
   return changes.reduce((sum, { below = 0 }) => sum + 1 + below, 0);
 }
 
-function changeLines({ change, type, path, fields, below = 0 }: ShownChange, colour: boolean): string[] {
+function changeLines({ change, type, path, fields, below = 0 }: ShownChange, paint: Paint): string[] {
   const extent = below === 0 ? '' : `  with ${below} below it`;
   const line = `  ${SIGNS[change]} ${type.padEnd(TYPE_WIDTH)}  ${printable(path.join('  '))}${extent}`;
-  const painted = colour ? `\u001B[${COLOURS[change]}m${line}\u001B[0m` : line;
+  const painted = paint(STYLES[change], line);
   if (change !== 'update') return [painted];
   const changed = Object.entries(fields).map(
     ([name, { before, after }]) => `      ${printable(name)}: ${valueText(before)} → ${valueText(after)}`,

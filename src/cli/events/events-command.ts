@@ -6,6 +6,7 @@ import type { IncomingMessage } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { EVENT_TYPES } from '../../model/events/events.ts';
+import { queryText } from '../connection/query.ts';
 import { addServerFlags, type ServerFlags } from '../connection/server-flags.ts';
 import type { Json } from '../everyday/everyday-command.ts';
 import { listAll } from '../everyday/pages.ts';
@@ -37,7 +38,7 @@ async function events(flags: EventsFlags, io: CliIo): Promise<void> {
   if (flags.follow === true) return follow(client, flags, io);
   if (flags.count !== undefined) throw new CliError('--count needs --follow; use --limit for a list');
   const limit = flags.limit === undefined ? LIMIT_DEFAULT : wholeNumber('--limit', flags.limit, 1, LIMIT_MAX);
-  const { rows } = await listAll(client, `/events${queryOf(flags)}`, limit);
+  const { rows } = await listAll(client, pathOf(flags), limit);
   // The latest events, in the order in which they happened.
   const listed = [...rows].reverse();
   if (flags.output === 'json') return writeJson(listed, io);
@@ -63,7 +64,7 @@ async function follow(client: GatewayClient, flags: EventsFlags, io: CliIo): Pro
   };
   for (let triesLeft = TRIES_MAX; ; triesLeft -= 1) {
     try {
-      const { body } = await client.open(`/events${queryOf(flags)}`, {
+      const { body } = await client.open(pathOf(flags), {
         Accept: 'text/event-stream',
         ...(lastEventId !== undefined && { 'Last-Event-ID': lastEventId }),
       });
@@ -76,6 +77,10 @@ async function follow(client: GatewayClient, flags: EventsFlags, io: CliIo): Pro
     }
     await delay(AGAIN_MS);
   }
+}
+
+function pathOf({ type, app, since }: EventsFlags): string {
+  return `/events${queryText({ type, app, since })}`;
 }
 
 interface Heard {
@@ -114,13 +119,6 @@ function lineOf({ at, type, node, subject, data }: Json, io: CliIo): string {
     node !== null && `node=${printable(node)}`,
   ];
   return `${words.filter((word) => word !== false).join('  ')}\n`;
-}
-
-function queryOf({ type, app, since }: EventsFlags): string {
-  const query = new URLSearchParams();
-  for (const [name, value] of Object.entries({ type, app, since }))
-    if (value !== undefined) query.set(name, value);
-  return query.size === 0 ? '' : `?${query.toString()}`;
 }
 
 export function addEventsCommand(program: Command, io: CliIo): void {

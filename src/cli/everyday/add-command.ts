@@ -3,6 +3,7 @@
  * formats.
  */
 import type { Command } from 'commander';
+import { queryText } from '../connection/query.ts';
 import { addServerFlags } from '../connection/server-flags.ts';
 import { createClient, RefusedCall, type GatewayAnswer, type ServerFlags } from '../gateway-client.ts';
 import { textOf } from '../input.ts';
@@ -155,15 +156,14 @@ async function fileFields(path: string, io: CliIo): Promise<Record<string, unkno
 }
 
 function queryOf(spec: EverydayCommand, flags: EverydayFlags, argument: unknown): string {
-  const query = new URLSearchParams();
-  if (spec.argument !== undefined) query.set(spec.argument.query, String(argument));
+  const fields: Record<string, string> = {};
+  if (spec.argument !== undefined) fields[spec.argument.query] = String(argument);
   for (const { flags: option, query: name } of spec.options ?? []) {
     const value = name === undefined ? undefined : optionValue(option, flags);
-    if (name !== undefined && value !== undefined)
-      query.set(name, value === true ? 'true' : (value as string));
+    if (name !== undefined && value !== undefined) fields[name] = value === true ? 'true' : (value as string);
   }
-  if (flags.dryRun) query.set('dry_run', 'true');
-  return query.size === 0 ? '' : `?${query.toString()}`;
+  if (flags.dryRun) fields['dry_run'] = 'true';
+  return queryText(fields);
 }
 
 /** The value of an option, under the name that commander derives from `--long-flag <value>`. */

@@ -1,12 +1,13 @@
 /** `headgate stats`, `headgate stats top` and `headgate problems`: the traffic, and the current problems. */
 import type { Command } from 'commander';
+import { queryText } from '../connection/query.ts';
 import { addServerFlags, type ServerFlags } from '../connection/server-flags.ts';
 import { EXIT_CODES } from '../exit-codes.ts';
 import { createClient } from '../gateway-client.ts';
 import type { CliIo } from '../io.ts';
 import { addExamples, addOutputFlag, writeJson, type OutputFlags } from '../show/output-format.ts';
 import { recordText, tableText, type Column } from '../show/text-table.ts';
-import type { Json } from './everyday-command.ts';
+import { column, type Json } from './everyday-command.ts';
 
 interface StatsFlags extends ServerFlags, OutputFlags {
   readonly app?: string;
@@ -33,24 +34,15 @@ function sparkline(values: readonly (number | null)[]): string {
     .join('');
 }
 
-function queryOf(fields: Readonly<Record<string, string | undefined>>): string {
-  const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(fields)) if (value !== undefined) query.set(name, value);
-  return query.size === 0 ? '' : `?${query.toString()}`;
-}
-
 async function stats(
   { app, appVersion: version, route, window, ...flags }: StatsFlags,
   io: CliIo,
 ): Promise<void> {
   const step = STEPS[window ?? '15m'];
-  const { data } = await createClient(flags, io).ask(
-    'GET',
-    `/stats${queryOf({ app, version, route, window, step })}`,
-    undefined,
-  );
+  const path = `/stats${queryText({ app, version, route, window, step })}`;
+  const data: Json = await createClient(flags, io).call('GET', path);
   if (flags.output === 'json') return writeJson(data, io);
-  io.out(statsText(data as Json, io));
+  io.out(statsText(data, io));
 }
 
 function statsText({ totals, points, denials, failures, from, to, nodes, enabled }: Json, io: CliIo): string {
@@ -91,8 +83,8 @@ const NAMES: Readonly<Record<string, (row: Json) => string>> = {
 };
 
 async function top({ app, by = 'app', window, limit, ...flags }: StatsFlags, io: CliIo): Promise<void> {
-  const path = `/stats/top${queryOf({ by, app, window, limit })}`;
-  const { data } = await createClient(flags, io).ask('GET', path, undefined);
+  const path = `/stats/top${queryText({ by, app, window, limit })}`;
+  const data: Json = await createClient(flags, io).call('GET', path);
   if (flags.output === 'json') return writeJson(data, io);
   const columns: readonly Column<Json>[] = [
     { title: by.toUpperCase(), value: NAMES[by] ?? NAMES['app']! },
@@ -104,19 +96,17 @@ async function top({ app, by = 'app', window, limit, ...flags }: StatsFlags, io:
     { title: 'P95', value: ({ p95_ms: ms }) => msText(ms) },
     { title: 'OVER TIME', value: (row) => sparkline(row.sparkline) },
   ];
-  const { rows, other_requests: other } = data as Json;
+  const { rows, other_requests: other } = data;
   io.out(tableText(columns, rows, io));
   if (other > 0) io.err(`Requests that are in none of these rows: ${other}.\n`);
 }
 
 /** Exit code 1 when there are problems. */
 async function problems(flags: ServerFlags & OutputFlags, io: CliIo): Promise<void> {
-  const { data } = await createClient(flags, io).ask('GET', '/problems', undefined);
-  const found = data as Json[];
+  const found = (await createClient(flags, io).call('GET', '/problems')) as Json[];
   if (flags.output === 'json') writeJson(found, io);
   else if (found.length === 0) io.out('No problems.\n');
   else {
-    const column = (title: string, field: string): Column<Json> => ({ title, value: (row) => row[field] });
     const columns = [column('SEVERITY', 'severity'), column('CODE', 'code'), column('SINCE', 'since')];
     io.out(tableText([...columns, column('DETAIL', 'detail')], found, io));
   }

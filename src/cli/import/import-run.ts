@@ -13,7 +13,7 @@ import { EXIT_CODES } from '../exit-codes.ts';
 import { createClient } from '../gateway-client.ts';
 import { readInput } from '../input.ts';
 import { CliError, printable, type CliIo } from '../io.ts';
-import { usesColour } from '../show/colour.ts';
+import { writeJson } from '../show/output-format.ts';
 import { wholeNumber } from '../whole-number.ts';
 import { findingsText } from './findings-text.ts';
 import type { ImportFlags } from './import-options.ts';
@@ -50,11 +50,10 @@ export async function runImport(
   if (flags.out !== undefined) writePrivate(flags.out, writeYaml(escapeReferences(config)));
   const plan = flags.out === undefined ? await planned(config, source, flags, io) : undefined;
   const { summary, findings } = imported;
-  if (flags.output === 'json')
-    io.out(`${JSON.stringify({ summary, findings, ...(plan && { plan }) }, undefined, 2)}\n`);
+  if (flags.output === 'json') writeJson({ summary, findings, ...(plan && { plan }) }, io);
   else {
     io.out(`${printable(summary)}\n\n${findingsText(findings)}`);
-    if (plan !== undefined) io.out(planText(plan, flags.apply === true, usesColour(io)));
+    if (plan !== undefined) io.out(planText(plan, flags.apply === true, io));
   }
   if (plan !== undefined && flags.apply !== true && plan.changes.length > 0) io.exit(EXIT_CODES.differs.code);
 }

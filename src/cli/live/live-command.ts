@@ -1,6 +1,7 @@
 /** `headgate live`: the exchanges of a gateway as they end, a line each. */
 import type { IncomingMessage } from 'node:http';
 import type { Command } from 'commander';
+import { queryText } from '../connection/query.ts';
 import { addServerFlags, type ServerFlags } from '../connection/server-flags.ts';
 import type { Json } from '../everyday/everyday-command.ts';
 import { createClient } from '../gateway-client.ts';
@@ -23,7 +24,7 @@ interface LiveFlags extends ServerFlags, OutputFlags {
 
 async function live(flags: LiveFlags, io: CliIo): Promise<void> {
   const countMax = flags.count === undefined ? Infinity : wholeNumber('--count', flags.count, 1);
-  const { body, broken } = await createClient(flags, io).open(`/live${queryOf(flags)}`);
+  const { body, broken } = await createClient(flags, io).open(pathOf(flags));
   try {
     await follow(body, flags, countMax, io);
   } catch (error) {
@@ -76,11 +77,8 @@ function lineOf(exchange: Json, io: CliIo): string {
   return `${words.filter((word) => word !== false && word !== '').join('  ')}\n`;
 }
 
-function queryOf({ app, status, key, path, method, reason, perSecond }: LiveFlags): string {
-  const query = new URLSearchParams();
-  const fields = { app, status, key, path, method, reason, per_second: perSecond };
-  for (const [name, value] of Object.entries(fields)) if (value !== undefined) query.set(name, value);
-  return query.size === 0 ? '' : `?${query.toString()}`;
+function pathOf({ app, status, key, path, method, reason, perSecond }: LiveFlags): string {
+  return `/live${queryText({ app, status, key, path, method, reason, per_second: perSecond })}`;
 }
 
 export function addLiveCommand(program: Command, io: CliIo): void {

@@ -9,8 +9,7 @@ import { EXIT_CODES } from '../../exit-codes.ts';
 import { createClient, RefusedCall, type GatewayClient, type ServerFlags } from '../../gateway-client.ts';
 import { readInput } from '../../input.ts';
 import { CliError, printable, type CliIo } from '../../io.ts';
-import { usesColour } from '../../show/colour.ts';
-import { addExamples, addOutputFlag } from '../../show/output-format.ts';
+import { addExamples, addOutputFlag, writeJson } from '../../show/output-format.ts';
 import { counted } from '../../../lib/text/counted.ts';
 
 interface OpenApiFlags extends ServerFlags {
@@ -59,11 +58,10 @@ async function importOpenApi(path: string, flags: OpenApiFlags, io: CliIo): Prom
   const config = { apps: { [flags.app]: imported.app } };
   if (flags.out !== undefined) writeFileSync(flags.out, writeYaml(escapeReferences(config)));
   const plan = client && (await planned(client, config, flags, known?.version));
-  if (flags.output === 'json')
-    io.out(`${JSON.stringify({ notes: imported.notes, ...(plan && { plan }) }, undefined, 2)}\n`);
+  if (flags.output === 'json') writeJson({ notes: imported.notes, ...(plan && { plan }) }, io);
   else {
     io.out(notesText(imported));
-    if (plan !== undefined) io.out(planText(plan, flags.apply === true, usesColour(io)));
+    if (plan !== undefined) io.out(planText(plan, flags.apply === true, io));
   }
   if (plan !== undefined && flags.apply !== true && plan.changes.length > 0) io.exit(EXIT_CODES.differs.code);
 }
