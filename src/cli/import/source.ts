@@ -101,6 +101,12 @@ export class SourceNode {
     return value !== undefined && value !== null;
   }
 
+  /** Whether the member is a list or an object without content. */
+  isEmpty(name: string): boolean {
+    const value = this.#raw(name);
+    return typeof value === 'object' && value !== null && Object.keys(value).length === 0;
+  }
+
   /** The names of the members of an object. */
   get names(): readonly string[] {
     return isObject(this.value) ? Object.keys(this.value) : [];

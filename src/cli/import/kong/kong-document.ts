@@ -102,6 +102,8 @@ class References {
   /** Top-level items by the record that they refer to. */
   readonly #routes: Map<string, SourceNode[]>;
   readonly #plugins: { readonly node: SourceNode; readonly of: Readonly<Record<string, string>> }[];
+  /** By `<kind> <name>` of the record that a plugin applies to. */
+  readonly #pluginsByOwner = new Map<string, SourceNode[]>();
   readonly #used = new Set<SourceNode>();
 
   constructor(root: SourceNode) {
@@ -116,7 +118,6 @@ class References {
         }),
       ),
     }));
-    this.#pluginsByOwner = new Map();
     for (const plugin of this.#plugins) {
       const owners = Object.entries(plugin.of);
       const [owner] = owners;
@@ -129,8 +130,6 @@ class References {
       } else if (owner !== undefined) push(this.#pluginsByOwner, owner.join(' '), plugin.node);
     }
   }
-
-  readonly #pluginsByOwner: Map<string, SourceNode[]>;
 
   services(): KongService[] {
     const services = this.#root.items('services').map((node, index) => {

@@ -31,7 +31,7 @@ export function matchOf(
   regexWithoutTilde: boolean,
   hasCors: boolean,
 ): RouteMatch | undefined {
-  const condition = Object.keys(CONDITIONS).find((name) => node.has(name) && !isEmpty(node, name));
+  const condition = Object.keys(CONDITIONS).find((name) => node.has(name) && !node.isEmpty(name));
   if (condition !== undefined) {
     node.lost(
       `is chosen by ${condition}, and routes are chosen by path and method here`,
@@ -75,17 +75,9 @@ export function matchOf(
   };
 }
 
-function isEmpty(node: SourceNode, name: string): boolean {
-  const value: unknown = (node.value as Readonly<Record<string, unknown>>)[name];
-  return (
-    (Array.isArray(value) && value.length === 0) ||
-    (typeof value === 'object' && value !== null && Object.keys(value).length === 0)
-  );
-}
-
 /** Whether a list has content of which nothing could be read: without it, the route would be wider. */
 function isUnread(node: SourceNode, name: string): boolean {
-  return node.has(name) && !isEmpty(node, name) && (node.texts(name) ?? []).length === 0;
+  return node.has(name) && !node.isEmpty(name) && (node.texts(name) ?? []).length === 0;
 }
 
 /** undefined when there are methods but no supported one: the route would otherwise match every method. */
@@ -96,7 +88,7 @@ function methodNames(node: SourceNode): string[] | undefined {
     item.lost('is not a method');
     return [];
   });
-  if (names.length > 0 || !node.has('methods') || isEmpty(node, 'methods')) return names;
+  if (names.length > 0 || !node.has('methods') || node.isEmpty('methods')) return names;
   node.lost('has no method that a request can have');
   return undefined;
 }

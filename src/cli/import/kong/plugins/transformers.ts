@@ -33,7 +33,7 @@ export function transformer(direction: Direction): (plugin: KongPlugin) => Trans
       const given = config.child(action);
       if (given === undefined) continue;
       for (const [place, reason] of Object.entries(OTHER_PLACES)) {
-        if (given.has(place) && !isEmpty(given, place)) given.lost(reason, NEAREST[place], place);
+        if (given.has(place) && !given.isEmpty(place)) given.lost(reason, NEAREST[place], place);
       }
       for (const { text, node } of given.texts('headers') ?? []) take(edits, action, text, node, direction);
     }
@@ -48,11 +48,6 @@ export function transformer(direction: Direction): (plugin: KongPlugin) => Trans
     };
     return Object.keys(kept).length === 0 ? NOTHING : { parts: { headers: { [direction]: kept } } };
   };
-}
-
-function isEmpty(node: SourceNode, name: string): boolean {
-  const value: unknown = (node.value as Readonly<Record<string, unknown>>)[name];
-  return Array.isArray(value) && value.length === 0;
 }
 
 function take(edits: Edits, action: string, text: string, node: SourceNode, direction: Direction): void {
