@@ -33,7 +33,7 @@ export function backendsOf(service: KongService, document: KongDocument): Servic
     isEnabled: node.boolean('enabled') ?? true,
   };
   const tls = tlsOf(node, address, document);
-  if (node.text('client_certificate') !== undefined || node.has('client_certificate'))
+  if (node.has('client_certificate'))
     node.lost(
       'is shown to the backend, and was not carried over',
       'files in `GATEWAY_PROXY__CLIENT_CERTIFICATES` and `backend_tls.client_certificate` of the revision',
@@ -128,8 +128,9 @@ function targetsOf({ node, targets }: KongUpstream): Target[] {
   if (hashOn !== undefined && hashOn !== 'none')
     node.lost('keeps clients on one target, and weights do not', undefined, 'hash_on');
   node.noEffect('is how the other gateway spreads requests', 'slots');
-  if (node.text('hash_fallback') !== undefined && node.value && hashOn === undefined)
-    node.noEffect('has no effect without hash_on', 'hash_fallback');
+  if (hashOn === undefined) node.noEffect('has no effect without hash_on', 'hash_fallback');
+  // What is reported of hash_on holds for it as well.
+  else node.text('hash_fallback');
   return targets.flatMap((target) => {
     const text = target.text('target');
     const weight = target.number('weight') ?? 100;

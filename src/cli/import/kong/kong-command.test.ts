@@ -186,6 +186,7 @@ describe('headgate import kong', () => {
     expect(out).toContain(
       'services[secure].client_certificate: is shown to the backend, and was not carried over',
     );
+    expect(out.match(/client_certificate: /g)).toHaveLength(1);
     const { versions } = await kong();
     const revisions = Object.values<Json>(versions).flatMap((version) =>
       Object.values<Json>(version.revisions),
