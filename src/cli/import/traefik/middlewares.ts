@@ -194,9 +194,10 @@ function retry(node: SourceNode): TranslatedMiddleware {
 function buffering(node: SourceNode): TranslatedMiddleware {
   const bytes = node.number('maxRequestBodyBytes');
   node.noEffect('bodies are streamed', 'memRequestBodyBytes', 'memResponseBodyBytes');
-  for (const name of ['maxResponseBodyBytes', 'retryExpression']) {
-    if (node.has(name)) node.lost('bodies of responses are streamed', undefined, name);
-  }
+  if (node.has('maxResponseBodyBytes'))
+    node.lost('bodies of responses are streamed', undefined, 'maxResponseBodyBytes');
+  if (node.has('retryExpression'))
+    node.lost('retries follow from the method and the failure here', '`retries`', 'retryExpression');
   if (bytes === undefined || bytes === 0) return NOTHING;
   if (Number.isSafeInteger(bytes) && bytes > 0) return { parts: { max_body_bytes: bytes } };
   node.lost('is not a size', undefined, 'maxRequestBodyBytes');

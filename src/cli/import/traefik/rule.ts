@@ -35,10 +35,16 @@ function tokensOf(text: string): Token[] | undefined {
     if (sign !== undefined) tokens.push(sign);
     else {
       const texts = args.match(/`[^`]*`|"(?:[^"\\]|\\.)*"/g) ?? [];
-      tokens.push({ name, args: texts.map((given) => given.slice(1, -1)), isNegated: false });
+      tokens.push({ name, args: texts.map(textIn), isNegated: false });
     }
   }
   return tokens;
+}
+
+/** The text in quotes. As in Go, a backslash in double quotes escapes the character after it. */
+function textIn(quoted: string): string {
+  const text = quoted.slice(1, -1);
+  return quoted.startsWith('"') ? text.replaceAll(/\\(.)/g, '$1') : text;
 }
 
 type Alternatives = readonly (readonly Matcher[])[];

@@ -192,6 +192,34 @@ describe('headgate import traefik', () => {
     expect(found).toEqual(expected);
   });
 
+  it('reads texts in double quotes with their escapes, as Go does, and in backquotes without any', () => {
+    const rule = 'PathRegexp("^/a\\\\.b\\"$") || PathRegexp(`^/a\\\\.b$`)';
+    expect(
+      readRule(rule)
+        ?.flat()
+        .map(({ args }) => args),
+    ).toEqual([[String.raw`^/a\.b"$`], [String.raw`^/a\\.b$`]]);
+  });
+
+  it('says what becomes of the conditions under which a request is sent again', () => {
+    const http = {
+      routers: { a: { rule: 'Path(`/a`)', service: 's', middlewares: ['b'] } },
+      services: { s: { loadBalancer: { servers: [{ url: 'http://10.0.0.1' }] } } },
+      middlewares: { b: { buffering: { retryExpression: 'IsNetworkError() && Attempts() < 2' } } },
+    };
+    const imported = importTraefik([{ name: 'a.yaml', value: { http } }], {
+      slug: 'a',
+      gatewayPath: undefined,
+    });
+    expect('findings' in imported && imported.findings).toContainEqual({
+      kind: 'lost',
+      pointer: '/http/middlewares/b/buffering/retryExpression',
+      place: 'http.middlewares.b.buffering.retryExpression',
+      reason: 'retries follow from the method and the failure here',
+      nearest: '`retries`',
+    });
+  });
+
   it('refuses TOML and what is no configuration', async () => {
     await using api = await startManagement();
     const { code, err } = await headgate(api, ['import', 'traefik', 'dynamic.toml']);
