@@ -58,10 +58,10 @@ export class StatsSeries {
     this.#scoreMinute = Math.max(minute, this.#scoreMinute);
   }
 
-  /** Closes a second, in order; returns whether anything was counted in it. */
-  close(second: number): boolean {
+  /** Closes a second, in order. */
+  close(second: number): void {
     const open = this.#open.get(second);
-    if (open === undefined) return false;
+    if (open === undefined) return;
     this.#open.delete(second);
     const minute = Math.floor(second / MINUTE_SECS);
     if (minute !== this.#minute) {
@@ -71,7 +71,6 @@ export class StatsSeries {
     const sums = scratchFor(this.#columns);
     for (const values of open) addValues(sums, values);
     this.#seconds.append(second, encoded(sums));
-    return true;
   }
 
   /** Writes the minute before this one, unless that is done, and drops values that are too old. */

@@ -1,4 +1,4 @@
-/** The static table of HPACK (RFC 7541 appendix A): names and values by turns, from index 1 on. */
+/** The static table of HPACK (RFC 7541 appendix A): pairs of name and value, from index 1 on. */
 
 export const STATIC_FIELDS: readonly (readonly [name: string, value: string])[] = [
   [':authority', ''],

@@ -10,7 +10,7 @@ import { createClient, createCluster, createSentinel } from '@redis/client';
 import { messageOf } from '../../../lib/error-message.ts';
 import { parseRedisUrl, type RedisTarget } from '../../../model/redis-url.ts';
 
-export interface RedisOptions {
+export interface ConnectOptions {
   /** In one of the formats of model/redis-url.ts. */
   readonly url: string;
   readonly connectTimeoutMs: number;
@@ -38,7 +38,7 @@ const COMMANDS_MAX = 10_000;
 const PRIMARY_CONNECTIONS = 8;
 
 /** @throws Error when the URL has none of the formats; the settings have already checked it */
-export function createCommander({ url, connectTimeoutMs }: RedisOptions): Commander {
+export function createCommander({ url, connectTimeoutMs }: ConnectOptions): Commander {
   const target = parseRedisUrl(url);
   if (target === undefined) throw new Error('The URL of the limit store has none of the known formats');
   const common = commonOptions(target, connectTimeoutMs);

@@ -10,7 +10,7 @@ import { withTimeout } from '../../../lib/with-timeout.ts';
 import { parseRedisUrl } from '../../../model/redis-url.ts';
 import type { GrantDone, GrantReply, GrantRequest, LimitServer } from '../limit-server.ts';
 import type { ListedNodes } from '../live-nodes.ts';
-import { createCommander, type Commander, type RedisOptions as ConnectOptions } from './redis-client.ts';
+import { createCommander, type Commander, type ConnectOptions } from './redis-client.ts';
 import { HEARTBEAT, type RedisScript, SCRIPT_OF } from './redis-scripts.ts';
 import { fullestOf, readStoreMemory, type StoreMemory } from './store-memory.ts';
 import { isReply, refusalText } from './store-refusals.ts';
