@@ -100,7 +100,7 @@ export function useWrite<Name extends OperationName>(
     mutationFn: (options: CallOptions<Name>) => call(name, options),
     onSuccess: async () => {
       await leave?.();
-      // Reads that fail are tried again for a while: what was made is told before.
+      // Reads that fail are tried again for long; the reader learns of the success before that.
       const passed = new Promise((done) => setTimeout(done, READ_AGAIN_MS));
       await Promise.race([client.invalidateQueries(), passed]);
     },

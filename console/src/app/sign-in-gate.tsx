@@ -24,7 +24,7 @@ export function SignInGate({ children }: { readonly children: ReactNode }): Reac
   }, [client]);
   const renew = useCallback(async () => {
     const found = await foundSession();
-    // What is typed on the page stays, also where the gateway is away just now: the dialog stays, too.
+    // A page that is shown stays, with what is typed on it; when there is no session, so does the dialog over it.
     setKnown((before) => (before === 'signed in' ? before : found));
     await client.invalidateQueries();
   }, [client]);
@@ -52,7 +52,7 @@ export function SignInGate({ children }: { readonly children: ReactNode }): Reac
   );
 }
 
-/** Who comes back from another tab that has signed in need not sign in here, too. */
+/** Looks again when the reader comes back to this tab: they may have signed in meanwhile, in another one. */
 function useOtherTabs(hasSessionEnded: boolean, renew: () => Promise<void>): void {
   const client = useQueryClient();
   useEffect(() => {
@@ -71,7 +71,7 @@ function useOtherTabs(hasSessionEnded: boolean, renew: () => Promise<void>): voi
   }, [hasSessionEnded, renew, client]);
 }
 
-/** What another person has read is not shown on. */
+/** Reads everything again after a change of person or role, so that no data of the one before stays on the page. */
 function usePersonChange(session: Session | undefined): void {
   const client = useQueryClient();
   const id = session?.id;
@@ -85,9 +85,9 @@ function usePersonChange(session: Session | undefined): void {
 }
 
 /**
- * Asked first, as an answer of 401 would be an error in the browser's console.
+ * Asked before the session is read: without one, that is answered with 401, which browsers log as an error.
  *
- * @param isUnknown what it is without an answer
+ * @param isUnknown the result when the gateway does not answer
  */
 async function isSignedOut(client: QueryClient, isUnknown = false): Promise<boolean> {
   try {

@@ -18,13 +18,13 @@ export const SIGN_IN_WAYS = queryOptions({
   queryFn: () => call('GET /sign-in', {}),
 });
 
-/** In the address after a sign-in at the provider that came to nothing: the code of the error. */
+/** The parameter of the address that has the code of the error after a failed sign-in at the provider. */
 const FAILURE = 'sign_in';
 
 export function SignInPage({ onDone }: SignInProps): ReactNode {
   const [failure] = useState(() => new URLSearchParams(window.location.search).get(FAILURE));
   // Shown only once: not again after a reload, nor to others who get the address.
-  useEffect(() => withoutFailure(), []);
+  useEffect(() => removeFailureFromAddress(), []);
   return (
     <main className={styles['page']}>
       <div className={styles['card']}>
@@ -94,7 +94,7 @@ export function SignInForm({ onDone }: SignInProps): ReactNode {
   );
 }
 
-function withoutFailure(): void {
+function removeFailureFromAddress(): void {
   const url = new URL(window.location.href);
   if (!url.searchParams.has(FAILURE)) return;
   url.searchParams.delete(FAILURE);

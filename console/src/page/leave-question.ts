@@ -5,8 +5,8 @@ import { words } from '../text/words.ts';
 
 /**
  * @param isOn whether something is typed
- * @param places the values of the address without which the form is gone, such as `tab`; always asked for another path
- * @returns what lets the reader go, once it was saved or given up
+ * @param places values of the address, such as `tab`: a change of one closes the form, as another path always does
+ * @returns `allow` lets the reader leave without the question, after saving or giving up
  */
 export function useLeaveQuestion(
   isOn: boolean,

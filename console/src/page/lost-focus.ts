@@ -8,7 +8,7 @@
 const PLACES = 'main, section, [tabindex]';
 const PAGE = 'main';
 
-/** Stands once in the page. @returns what ends it */
+/** To be called once for the page. @returns a function that ends it */
 export function keepLostFocus(): () => void {
   const ended = new AbortController();
   const { signal } = ended;

@@ -51,8 +51,7 @@ export const KNOWN_ACTIONS: readonly string[] = [
 ];
 
 /**
- * @param path names of the record from the app down; of a record below it, the sentence takes those that lead to its
- *   own
+ * @param path names from the app down to the record, or to one below it; the sentence has those down to the record
  * @returns such as "Changed the app shop"; the action itself when it has no words
  */
 export function actionText(action: string, path: readonly string[]): string {

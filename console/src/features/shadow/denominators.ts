@@ -23,7 +23,7 @@ export function requestsSince(stats: Stats, from: string): number | null {
   );
 }
 
-/** Requests of each route, where the traffic that is counted is as old as the report, and no older. */
+/** Requests of the route of a row; null unless traffic and report have been counted since about the same time. */
 export function requestsOfRoute(top: StatsTop, from: string, row: ShadowRow): number | null {
   const since = top.nodes.map((node) => Date.parse(node.since ?? top.from));
   const countedFromMs = Math.max(Date.parse(top.from), Math.min(...since));

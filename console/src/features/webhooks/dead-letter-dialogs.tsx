@@ -19,7 +19,7 @@ interface DialogProps {
 
 export const sentenceOf = ({ event }: DeadLetter): string => eventText(event.type, event.data);
 
-/** Also what it is about: two of one kind are told apart. */
+/** With the name of its subject, which tells two events of one type apart. */
 export const letterText = (letter: DeadLetter): string =>
   say.letterOf(sentenceOf(letter), letter.event.subject.name);
 

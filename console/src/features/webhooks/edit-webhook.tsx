@@ -35,8 +35,8 @@ interface EditProps {
 
 export function EditWebhook({ id, onEnd }: EditProps): ReactNode {
   const read = useRead('GET /webhooks/{webhook_id}', { path: { webhook_id: id } });
-  // As it was when the form was opened, and not what an earlier look at it has left: what is read later has not been
-  // seen in the form, and a webhook that is deleted meanwhile takes nothing away that was typed.
+  // The webhook as it was when the form was opened: read anew then, since a cached one may be old, and not replaced by
+  // later reads, which the form does not show. When it is deleted meanwhile, what was typed stays.
   const [opened, setOpened] = useState<Answer<WebhookEnvelope>>();
   if (opened === undefined && read.data !== undefined && !read.isFetching) setOpened(read.data);
   const name = opened?.body.data.name;
@@ -51,7 +51,7 @@ export function EditWebhook({ id, onEnd }: EditProps): ReactNode {
 
 interface FormProps {
   readonly answer: Answer<WebhookEnvelope>;
-  /** What is typed is typed over this from now on. */
+  /** Takes the answer that the form is based on from now on. */
   readonly onOpened: (answer: Answer<WebhookEnvelope>) => void;
   readonly onEnd: () => void;
 }
@@ -60,7 +60,7 @@ function EditForm({ answer, onOpened, onEnd }: FormProps): ReactNode {
   const { body, etag: ifMatch } = answer;
   const opened = draftOf(body.data);
   const [draft, setDraft] = useState(opened);
-  /** What another write has made of it. */
+  /** The webhook as another write has left it. */
   const [theirs, setTheirs] = useState<Answer<WebhookEnvelope>>();
   const change = useWrite(OPERATION);
   const path = { webhook_id: body.data.id };

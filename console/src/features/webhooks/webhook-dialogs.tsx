@@ -1,6 +1,7 @@
 /**
- * What is asked before a webhook is switched, gets a new secret or is deleted, each with the same elsewhere. They are
- * about the webhook as it was when they were opened: what another person does meanwhile turns no question around.
+ * The questions before a webhook is switched on or off, gets a new secret or is deleted, each with the same call for
+ * curl and the command line. They keep the webhook as it was when they were opened: a write of another person does not
+ * turn "switch off" into "switch on".
  */
 import type { ReactNode } from 'react';
 import type { Webhook } from '../../api/schema.ts';

@@ -1,6 +1,6 @@
 /** What is typed into the form of a webhook, and what is sent for it. Pure. */
 
-/** The values of the address that a form of a webhook stands at. */
+/** The values of the address that say which form is open. */
 export const FORM_PLACES = ['open', 'tab'];
 export const WEBHOOK_POINTERS = ['/name', '/url', '/app_ids'];
 const EVERYTHING = '*';

@@ -12,7 +12,7 @@ interface FieldsProps {
 }
 
 interface TextFieldsProps extends FieldsProps {
-  /** What was refused of a field. */
+  /** The error of a field. */
   readonly message: (pointer: string) => string | undefined;
 }
 

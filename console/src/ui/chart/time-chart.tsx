@@ -126,7 +126,7 @@ function useChart(
   return { place, hasFailed };
 }
 
-/** Keeps size and colours right; returns what ends it. */
+/** Follows the size of the element and the colour scheme. @returns functions that end it */
 function followed(element: HTMLElement, view: ChartView): (() => void)[] {
   const sizes = new ResizeObserver(() => view.resize(element.clientWidth));
   sizes.observe(element);

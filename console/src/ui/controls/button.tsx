@@ -36,7 +36,7 @@ export function Button({
   );
 }
 
-/** Also the press that Enter in a field of its form is. */
+/** Enter in a field of the form presses the button, too. */
 function refusePress(event: MouseEvent): void {
   event.preventDefault();
 }

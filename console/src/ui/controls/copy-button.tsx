@@ -35,7 +35,7 @@ export function CopyButton({
   );
 }
 
-/** The clipboard of the browser is there only under TLS and on loopback; else the old way is tried. */
+/** Browsers have `navigator.clipboard` only under TLS and on loopback; elsewhere a selected text is copied. */
 async function copyText(text: string): Promise<void> {
   if (window.isSecureContext) return navigator.clipboard.writeText(text);
   const area = document.createElement('textarea');

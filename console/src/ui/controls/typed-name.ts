@@ -1,6 +1,6 @@
 /** Whether the name of a thing was typed, as a reader sees it and can type it. Pure. */
 
-/** One way to write what looks the same: accents, widths, spaces; without what is not seen. */
+/** Equal for names that look the same: accents, widths and spaces in one form, and no invisible characters. */
 const asSeen = (text: string): string =>
   text
     .normalize('NFKC')

@@ -6,7 +6,7 @@ export type Tone = 'neutral' | 'good' | 'warn' | 'bad' | 'info' | 'accent';
 
 interface BadgeProps {
   readonly tone?: Tone;
-  /** Written by people: it may be long, and has more than one line then. */
+  /** A text written by people, which may need more than one line. */
   readonly isLong?: boolean;
   readonly children: ReactNode;
 }

@@ -1,4 +1,4 @@
-/** A small line without axes: how a number went. */
+/** A small line without axes: a number over time. */
 import type { ReactNode } from 'react';
 import styles from './sparkline.module.css';
 

@@ -29,7 +29,7 @@ export function Time({ at, relative }: TimeProps): ReactNode {
 
 const REFRESH_MS = 10_000;
 
-/** The time, read again now and then while it is shown against another. */
+/** The present time, read again every ten seconds while `isOn`. */
 export function useNow(isOn: boolean): number {
   const [nowMs, setNowMs] = useState(() => Date.now());
   useEffect(() => {

@@ -29,7 +29,7 @@ export function CodeEditor({
   const host = useRef<HTMLDivElement>(null);
   const [view, setView] = useState<CodeView>();
   const [error, setError] = useState<Error>();
-  // Typed, and not yet come back as the value: an older text that comes meanwhile must not undo what follows it.
+  // Texts that were typed and have not come back as the value: when one does, later ones must not be undone by it.
   const pending = useRef<string[]>([]);
   const onText = useEffectEvent((text: string) => {
     pending.current.push(text);

@@ -34,7 +34,7 @@ function parsed(text: string): ReadYaml {
   const problems = document.errors.map(({ message, pos: [from, to] }) => ({
     from: Math.min(from, text.length),
     to: Math.min(Math.max(to, from + 1), text.length),
-    // The excerpt that follows the first line is there in the editor.
+    // The further lines quote the text, which the editor shows anyway.
     message: (message.split('\n')[0] ?? '').replace(/:$/, ''),
   }));
   return { document, problems };
@@ -60,7 +60,7 @@ export function valueOfYaml(text: string): ValueOfYaml {
   }
 }
 
-/** The name of the member at a pointer, or the item; where it is not there, of what is next above it. */
+/** The name of the member at a pointer, or the item; when there is none, the same of the nearest value above it. */
 export function placeOf({ document }: ReadYaml, pointer: string): Place {
   let place: Place = { from: 0, to: 0 };
   let node: unknown = document.contents;

@@ -1,4 +1,4 @@
-/** Asks before what cannot be undone: the name of the thing has to be typed. */
+/** Asks before a write that cannot be undone easily; where a name is given, it has to be typed. */
 import { useState, type ReactNode } from 'react';
 import { isNameTyped } from '../controls/typed-name.ts';
 import { words } from '../../text/words.ts';
@@ -18,7 +18,7 @@ interface ConfirmProps {
   /** Must be typed; absent: a press is enough. */
   readonly name?: string;
   readonly action: string;
-  /** Default: of what does harm. */
+  /** The look of the button that confirms; default: danger. */
   readonly look?: ButtonLook;
   readonly onConfirm: () => Promise<unknown>;
 }

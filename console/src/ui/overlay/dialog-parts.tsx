@@ -29,7 +29,7 @@ export default function DialogParts({
   actions,
 }: DialogProps): ReactNode {
   const { hasSessionEnded } = useSyncExternalStore(subscribeToConnection, connectionState);
-  // Makes room for the sign-in, whichever of them was opened first, and comes back as it was.
+  // Hidden while the sign-in is open, with its content kept.
   const isHeld = hasClose && hasSessionEnded;
   useEffect(() => {
     if (!isOpen) return undefined;

@@ -12,7 +12,8 @@ export interface DialogProps {
   /** What was typed would be lost: a press beside the dialog does not close it. */
   readonly keepsOpen?: boolean;
   /**
-   * False: the sign-in, before which all others make room; Escape must not close it either, which `onClose` sees to.
+   * False for the sign-in alone: the other dialogs are hidden while it is open. Its `onClose` does nothing, so that
+   * Escape does not close it either.
    */
   readonly hasClose?: boolean;
   readonly children: ReactNode;

@@ -1,7 +1,6 @@
 /**
- * Parts of the page that are needed when something is opened: they are loaded once the page has been, at the first
- * press at the latest, so that they are there also when the gateway is away, and nothing that was typed is lost because
- * they are missing.
+ * Parts of the page that are needed only when something is opened. They are loaded soon after the page, or at the
+ * first press, so that they are there, and nothing that was typed is lost, if the gateway is away later.
  */
 import { lazy, type ComponentType, type LazyExoticComponent } from 'react';
 

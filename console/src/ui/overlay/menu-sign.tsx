@@ -1,4 +1,4 @@
-/** Says that a button opens a list. */
+/** The arrow of a button that opens a list. */
 import type { ReactNode } from 'react';
 import styles from './menu.module.css';
 

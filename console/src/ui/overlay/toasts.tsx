@@ -7,7 +7,7 @@ export { showToast } from './toast-queue.ts';
 
 const ToastParts = later(() => import('./toast-parts.tsx'));
 
-/** Stands once in the page. */
+/** Rendered once for the page. */
 export function Toasts(): ReactNode {
   const isNeeded = useSyncExternalStore(subscribeToMessages, hasMessages);
   return (

@@ -72,10 +72,11 @@ function removeEmptied(changed: Record<string, unknown>, kinds: FieldKinds): voi
 }
 
 /**
- * What was typed, with what it was typed beside: another write may have changed a value without which a field that was
- * typed does not count. That value is a part of what was meant.
+ * The edits, with the deciders that they need: some fields count only beside certain values of other fields, which
+ * decide over them. When another write has changed such a decider, its value in `base`, which the reader saw, becomes
+ * one of the edits.
  *
- * @param decidersOf the pointers of these values
+ * @param decidersOf pointers of the deciders of a field
  */
 export function withDeciders(
   base: Json,
@@ -94,7 +95,7 @@ export function withDeciders(
   return { ...Object.fromEntries(moved), ...edits };
 }
 
-/** What is left of it when another value of `pointer` counts than the one that it was typed beside. */
+/** The edits without that of `pointer` and those of the fields that it decides over. */
 export function withoutDecided(
   edits: Edits,
   pointer: string,

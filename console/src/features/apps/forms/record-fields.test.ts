@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { withoutReplacedForm } from './record-fields.ts';
+import { withoutReplacedBackend } from './record-fields.ts';
 
 const several = { backend_host: 'a', backend_port: 80, targets: [{ host: 'a', port: 80 }], revision: 'r1' };
 
@@ -13,7 +13,7 @@ it.each([
   ],
   ['emptied targets keep the host', { targets: null }, several],
 ])('%s', (_what, typed, expected) => {
-  expect(withoutReplacedForm(several, typed)).toEqual(expected);
+  expect(withoutReplacedBackend(several, typed)).toEqual(expected);
 });
 
 const looked = { backend_host: 'a', backend_port: 80, targets: null, discovery: { type: 'dns', host: 'a' } };
@@ -26,10 +26,10 @@ it.each([
   ['targets replace discovery', { targets: [{ host: 'b' }] }, {}],
   ['without discovery, the backend has to be said', { discovery: null }, {}],
 ])('of a copy whose targets are looked up: %s', (_what, typed, expected) => {
-  expect(withoutReplacedForm(looked, typed)).toEqual(expected);
+  expect(withoutReplacedBackend(looked, typed)).toEqual(expected);
 });
 
 it('discovery that was chosen and left again changes nothing in a copy without it', () => {
   const single = { backend_host: 'a', backend_port: 80, targets: null, discovery: null };
-  expect(withoutReplacedForm(single, { discovery: null })).toEqual(single);
+  expect(withoutReplacedBackend(single, { discovery: null })).toEqual(single);
 });

@@ -78,7 +78,7 @@ const ALGORITHM = '/load_balancing/algorithm';
 const HASHED_BY = '/load_balancing/hash/by';
 const EJECTS = '/load_balancing/ejection/enabled';
 
-/** What decides whether a field of a revision counts: it is asked for only beside certain values of these. */
+/** The fields that decide over a field of a revision: it counts only beside certain values of these. */
 export function decidersOf(pointer: string): readonly string[] {
   if (/^\/(?:targets$|backend_(?:host|port)$|discovery\/(?!type$))/.test(pointer)) return SOURCE;
   if (pointer === HASHED_BY) return [ALGORITHM];
@@ -134,10 +134,10 @@ export function shownVersion(
 }
 
 /**
- * A copy of a revision with other targets has not its backend host, with another host not its targets, and with another
- * discovery neither. Pure.
+ * The copied fields that stay when another backend was typed: typed targets replace a copied host, a typed host
+ * replaces copied targets, and a discovery of another type replaces both. Pure.
  */
-export function withoutReplacedForm(
+export function withoutReplacedBackend(
   copied: Readonly<Record<string, unknown>>,
   typed: Readonly<Record<string, unknown>>,
 ): Readonly<Record<string, unknown>> {

@@ -8,7 +8,7 @@ import { callByName, type Answer } from '../../../api/call.ts';
 import { useLeaveQuestion } from '../../../page/leave-question.ts';
 import { appsWords, type FieldWords } from '../../../text/apps.ts';
 import { applyPatch } from '../../save/merge-patch.ts';
-import { decidersOf, withoutReplacedForm } from './record-fields.ts';
+import { decidersOf, withoutReplacedBackend } from './record-fields.ts';
 import { useSave } from '../../save/save-context.ts';
 import {
   bodyOf,
@@ -196,5 +196,5 @@ export function useCreateForm(target: CreateTarget): FormState {
 /** The edits, over the constant fields; an emptied field takes the default of the API. */
 function createdBody({ constants, kinds }: CreateTarget, edits: Edits): Json {
   const typed = bodyOf(edits, kinds, 'with nulls');
-  return applyPatch(withoutReplacedForm(constants ?? {}, typed), typed) as Json;
+  return applyPatch(withoutReplacedBackend(constants ?? {}, typed), typed) as Json;
 }
