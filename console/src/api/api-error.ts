@@ -34,6 +34,11 @@ export class ApiError extends Error {
   }
 }
 
+/** The message for the field at a pointer, when the API has refused its value. */
+export function fieldMessage(error: unknown, pointer: string): string | undefined {
+  return error instanceof ApiError ? error.fieldMessage(pointer) : undefined;
+}
+
 /** No answer at all: the gateway restarts, or the network is away. What was sent may or may not have been done. */
 export class GatewayUnreachable extends Error {
   constructor(cause: unknown) {

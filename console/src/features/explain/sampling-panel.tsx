@@ -1,5 +1,6 @@
 /** Sampling: served requests are kept for a while, so that they can be explained by their ids. */
 import { useState, type FormEvent, type ReactNode } from 'react';
+import { fieldMessage } from '../../api/api-error.ts';
 import { useRead, useWrite } from '../../api/queries.ts';
 import type { Sampling } from '../../api/schema.ts';
 import { useMay } from '../../page/session.ts';
@@ -15,7 +16,6 @@ import { SameChange } from '../save/same-change-view.tsx';
 import {
   appOf,
   isDuration,
-  messageOf,
   ScopeFields,
   secondsOf,
   SETUP_POINTERS,
@@ -77,7 +77,7 @@ function SamplingForm({ isOn }: { readonly isOn: boolean }): ReactNode {
         <TextField
           label={say.share}
           hint={say.shareHint}
-          error={messageOf(start.error, '/rate')}
+          error={fieldMessage(start.error, '/rate')}
           value={percent}
           onValue={setPercent}
           type="number"

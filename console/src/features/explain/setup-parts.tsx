@@ -1,6 +1,6 @@
 /** Shared by the forms of sampling and of debug tokens: the app, and the duration. */
 import type { ReactNode } from 'react';
-import { ApiError } from '../../api/api-error.ts';
+import { fieldMessage } from '../../api/api-error.ts';
 import { useRead } from '../../api/queries.ts';
 import { setupWords as say } from '../../text/explain-setup.ts';
 import { TextField } from '../../ui/controls/field.tsx';
@@ -36,7 +36,7 @@ export function ScopeFields({ scope, onScope, error }: ScopeFieldsProps): ReactN
       <TextField
         label={say.app}
         hint={say.appHint}
-        error={messageOf(error, '/app')}
+        error={fieldMessage(error, '/app')}
         value={scope.app}
         onValue={(app) => onScope({ ...scope, app })}
         isMono
@@ -45,7 +45,7 @@ export function ScopeFields({ scope, onScope, error }: ScopeFieldsProps): ReactN
       <TextField
         label={say.minutes}
         hint={say.minutesHint}
-        error={messageOf(error, '/seconds')}
+        error={fieldMessage(error, '/seconds')}
         value={scope.minutes}
         onValue={(minutes) => onScope({ ...scope, minutes })}
         type="number"
@@ -55,10 +55,6 @@ export function ScopeFields({ scope, onScope, error }: ScopeFieldsProps): ReactN
       />
     </>
   );
-}
-
-export function messageOf(error: Error | null, pointer: string): string | undefined {
-  return error instanceof ApiError ? error.fieldMessage(pointer) : undefined;
 }
 
 /** The slug of an app by its id. @param appId null: all apps */

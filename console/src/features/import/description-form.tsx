@@ -1,6 +1,6 @@
 /** The description to import, dropped, chosen or pasted, and where it goes. */
 import { useState, type DragEvent, type ReactNode } from 'react';
-import { ApiError } from '../../api/api-error.ts';
+import { fieldMessage } from '../../api/api-error.ts';
 import { importWords } from '../../text/import.ts';
 import { Button } from '../../ui/controls/button.tsx';
 import { CheckField, FieldGrid, TextArea, TextField } from '../../ui/controls/field.tsx';
@@ -55,8 +55,7 @@ export function DescriptionForm({
   isBusy,
   onSubmit,
 }: DescriptionFormProps): ReactNode {
-  const problemAt = (pointer: string): string | undefined =>
-    error instanceof ApiError ? error.fieldMessage(pointer) : undefined;
+  const problemAt = (pointer: string): string | undefined => fieldMessage(error, pointer);
   const setDocument = (document: string): void => {
     const app = description.app === '' ? suggestedSlug(document) : description.app;
     onChange({ ...description, document, app });

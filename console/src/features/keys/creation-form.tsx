@@ -3,7 +3,7 @@
  * elsewhere.
  */
 import type { ReactNode } from 'react';
-import { ApiError } from '../../api/api-error.ts';
+import { fieldMessage } from '../../api/api-error.ts';
 import { words } from '../../text/words.ts';
 import { Button } from '../../ui/controls/button.tsx';
 import { SameChange } from '../save/same-change-view.tsx';
@@ -49,9 +49,7 @@ export function CreationForm({
         onCreate();
       }}
     >
-      <div className={styles['fields']}>
-        {children((pointer) => (error instanceof ApiError ? error.fieldMessage(pointer) : undefined))}
-      </div>
+      <div className={styles['fields']}>{children((pointer) => fieldMessage(error, pointer))}</div>
       {below}
       <Refusal error={error ?? undefined} pointers={pointers} />
       <div className={styles['buttons']}>

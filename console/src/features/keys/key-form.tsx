@@ -1,6 +1,6 @@
 /** The fields of a key, for its creation and for changes. */
 import type { ReactNode } from 'react';
-import { ApiError } from '../../api/api-error.ts';
+import { fieldMessage } from '../../api/api-error.ts';
 import { keysWords } from '../../text/keys.ts';
 import { SelectField, TextArea, TextField } from '../../ui/controls/field.tsx';
 import type { ExpiryChoice, KeyDraft, LimitChoice } from './key-draft.ts';
@@ -28,8 +28,7 @@ export const KEY_POINTERS = ['/name', '/scopes', '/expires_at', '/rate_limit'];
 
 export function KeyFields({ children, draft, onDraft, refused }: KeyFieldsProps): ReactNode {
   const set = (part: Partial<KeyDraft>): void => onDraft({ ...draft, ...part });
-  const message = (pointer: string): string | undefined =>
-    refused instanceof ApiError ? refused.fieldMessage(pointer) : undefined;
+  const message = (pointer: string): string | undefined => fieldMessage(refused, pointer);
   return (
     <div className={styles['grid']}>
       {children}
