@@ -1,7 +1,7 @@
 /** The filters of the audit log: in the address of the page as typed, and in the form of the API. */
 import { useSearchText } from '../../page/search-text.ts';
 import type { Operations } from '../../api/schema.ts';
-import { apiTime } from './api-time.ts';
+import { apiTime } from '../../ui/controls/local-time.ts';
 
 export type AuditQuery = Operations['GET /audit']['query'];
 
@@ -21,8 +21,8 @@ export function useAuditQuery(): AuditQuery {
     ...given('action', action.trim()),
     ...given('resource_type', type),
     ...given('resource_name', name.trim()),
-    ...given('since', apiTime(since)),
-    ...given('until', apiTime(until)),
+    ...given('since', apiTime(since) ?? ''),
+    ...given('until', apiTime(until) ?? ''),
   };
 }
 

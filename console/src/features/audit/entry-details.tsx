@@ -9,12 +9,12 @@ import type { ActorNames } from '../../page/actor-names.ts';
 import { stringifySearch } from '../../page/search-text.ts';
 import { auditWords } from '../../text/audit.ts';
 import { CopyButton } from '../../ui/controls/copy-button.tsx';
+import { localTime } from '../../ui/controls/local-time.ts';
 import { KeyValues, row } from '../../ui/display/key-values.tsx';
 import { Loading, Note } from '../../ui/display/notes.tsx';
 import { Time } from '../../ui/display/time.tsx';
 import { Dialog } from '../../ui/overlay/dialog.tsx';
 import { ChangeList, shownRecord } from '../history/change-list.tsx';
-import { localTime } from './api-time.ts';
 import { deedOf, recordOf, VersionLink } from './entry-parts.tsx';
 import styles from './audit.module.css';
 
@@ -57,7 +57,9 @@ export function EntryDetails({ entry, names, onClose }: EntryDetailsProps): Reac
 
 /** With the time of the entry as a filter, so that it is found among any number of entries. */
 function linkTo({ id, at }: AuditEntry): string {
-  const search = stringifySearch({ open: id, since: localTime(at), until: localTime(at, 1) });
+  const since = new Date(at);
+  const until = new Date(since.getTime() + 1);
+  const search = stringifySearch({ open: id, since: localTime(since), until: localTime(until) });
   return `${window.location.origin}/audit${search}`;
 }
 

@@ -6,12 +6,12 @@ import { useSearchText } from '../../page/search-text.ts';
 import { EVENT_GROUPS, eventLevel, eventsWords, eventText } from '../../text/events.ts';
 import { Button, ButtonLink } from '../../ui/controls/button.tsx';
 import { SelectField, TextField } from '../../ui/controls/field.tsx';
+import { apiTime } from '../../ui/controls/local-time.ts';
 import { Badge, type Tone } from '../../ui/display/badge.tsx';
 import { DataTable, type Column } from '../../ui/display/data-table.tsx';
 import { EmptyState, Loaded, Note } from '../../ui/display/notes.tsx';
 import { PageHead, Panel, Stack } from '../../ui/display/panel.tsx';
 import { Time } from '../../ui/display/time.tsx';
-import { apiTime } from '../audit/api-time.ts';
 import { TypedFilter } from '../live/live-filters.tsx';
 import { EventSubject } from './event-subject.tsx';
 import { FRESH_MAX, useEventStream, type EventQuery } from './use-event-stream.ts';
@@ -49,7 +49,7 @@ function useEventQuery(): EventQuery {
   const [since] = useSearchText('since');
   const [until] = useSearchText('until');
   return useMemo(() => {
-    const given = { type, app: app.trim(), since: apiTime(since), until: apiTime(until) };
+    const given = { type, app: app.trim(), since: apiTime(since) ?? '', until: apiTime(until) ?? '' };
     const chosen = Object.entries(given).filter(([, value]) => value !== '');
     return { limit: ROWS, order: 'newest_first', ...Object.fromEntries(chosen) };
   }, [type, app, since, until]);

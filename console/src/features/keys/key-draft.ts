@@ -1,5 +1,6 @@
 /** The content of the form of a key, as text, and the writes that it leads to. Pure. */
 import type { Token, TokenCreation, TokenPatch } from '../../api/schema.ts';
+import { apiTime, localMinute } from '../../ui/controls/local-time.ts';
 
 export type ExpiryChoice = 'never' | '30' | '90' | '365' | 'at';
 export type LimitChoice = 'policy' | 'own' | 'none';
@@ -34,7 +35,7 @@ export function draftOf(key: Token): KeyDraft {
     name: key.name,
     scopes: key.scopes.join('\n'),
     expiry: key.expires_at === null ? 'never' : 'at',
-    expiresAt: key.expires_at === null ? '' : localTime(new Date(key.expires_at)),
+    expiresAt: key.expires_at === null ? '' : localMinute(new Date(key.expires_at)),
     limit: limit === null ? 'policy' : limit.enabled === false ? 'none' : 'own',
     requests: String(limit?.requests ?? ''),
     windowSecs: String(limit?.window_seconds ?? (limit === null ? NEW_KEY.windowSecs : '')),
@@ -100,14 +101,7 @@ export function rebased(base: KeyDraft, mine: KeyDraft, theirs: KeyDraft): Rebas
 function expiryOf({ expiry, expiresAt }: KeyDraft, nowMs: number): string | null {
   if (expiry === 'never') return null;
   if (expiry !== 'at') return new Date(nowMs + Number(expiry) * DAY_MS).toISOString();
-  const date = new Date(expiresAt);
-  return Number.isNaN(date.getTime()) ? expiresAt : date.toISOString();
-}
-
-/** In the zone of the browser, to the minute. */
-function localTime(date: Date): string {
-  const two = (value: number): string => String(value).padStart(2, '0');
-  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}T${two(date.getHours())}:${two(date.getMinutes())}`;
+  return apiTime(expiresAt) ?? expiresAt;
 }
 
 function ownLimit({ requests, windowSecs }: KeyDraft): NonNullable<TokenCreation['rate_limit']> {

@@ -2,6 +2,7 @@
  * The edits in the form of a record, and the smallest change that makes them. Fields are named by JSON pointer (RFC
  * 6901); fields that the form does not know are never sent, so they are never lost. Pure.
  */
+import { apiTime, localMinute } from '../../../ui/controls/local-time.ts';
 import { readTargets, targetLines, type TypedTarget } from './target-lines.ts';
 
 export type FieldKind = 'text' | 'number' | 'flag' | 'list' | 'time' | 'labels' | 'targets' | 'variant';
@@ -28,7 +29,7 @@ export function shownValue(record: Json, pointer: string, kind: FieldKind): Type
   if (kind === 'labels') return labelLines(value as Json);
   if (kind === 'targets') return targetLines(value as readonly TypedTarget[]);
   const text = typeof value === 'string' ? value : JSON.stringify(value);
-  return kind === 'time' ? localTime(text) : text;
+  return kind === 'time' ? shownTime(text) : text;
 }
 
 /** Changes as a JSON Merge Patch (RFC 7396); undefined where nothing differs from the record. */
@@ -127,7 +128,7 @@ function typedValue(typed: Typed, kind: FieldKind): unknown {
   if (kind === 'number') return numberOr(text);
   if (kind === 'targets') return readTargets(text);
   if (kind === 'list') return text.split(/[,\n]/).flatMap((part) => listItem(part.trim()));
-  return kind === 'time' ? utcTime(text) : text;
+  return kind === 'time' ? (apiTime(text) ?? text) : text;
 }
 
 function numberOr(text: string): number | string {
@@ -138,17 +139,9 @@ function numberOr(text: string): number | string {
 const listItem = (part: string): (number | string)[] =>
   part === '' ? [] : [/^\d+$/.test(part) ? Number(part) : part];
 
-/** The form for `datetime-local`, in the reader's time zone. */
-function localTime(text: string): string {
-  const date = new Date(text);
-  if (Number.isNaN(date.getTime())) return text;
-  const local = new Date(date.getTime() - date.getTimezoneOffset() * 60_000);
-  return local.toISOString().slice(0, 16);
-}
-
-function utcTime(text: string): string {
-  const date = new Date(text);
-  return Number.isNaN(date.getTime()) ? text : date.toISOString();
+function shownTime(text: string): string {
+  const at = new Date(text);
+  return Number.isNaN(at.getTime()) ? text : localMinute(at);
 }
 
 function labelLines(labels: Json): string {

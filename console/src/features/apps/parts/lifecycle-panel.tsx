@@ -8,6 +8,7 @@ import { appsWords, lifecycleWords } from '../../../text/apps.ts';
 import { words } from '../../../text/words.ts';
 import { Button } from '../../../ui/controls/button.tsx';
 import { FieldGrid, SelectField, TextField } from '../../../ui/controls/field.tsx';
+import { apiTime } from '../../../ui/controls/local-time.ts';
 import { KeyValues } from '../../../ui/display/key-values.tsx';
 import { ErrorNote } from '../../../ui/display/notes.tsx';
 import { Panel } from '../../../ui/display/panel.tsx';
@@ -127,14 +128,13 @@ function DeprecateForm(props: LifecycleProps & { readonly onEnd: () => void }): 
   const label = version.version;
   const submit = async (): Promise<void> => {
     setError(undefined);
-    const at = new Date(sunset);
     const answer = await setStatus(save, props, {
       title: lifecycleWords.deprecateOf(label),
       action: lifecycleWords.deprecate,
       done: lifecycleWords.isDeprecated(label),
       body: {
         status: 'deprecated',
-        sunset_at: sunset === '' ? null : Number.isNaN(at.getTime()) ? sunset : at.toISOString(),
+        sunset_at: sunset === '' ? null : (apiTime(sunset) ?? sunset),
         successor: successor === '' ? null : successor,
       },
       onRefused: setError,
