@@ -19,16 +19,27 @@ interface ShellProps extends FieldProps {
 /** Label, text and message around any control. */
 export function FieldShell({ label, hint, error, aside, children }: ShellProps): ReactNode {
   const id = useId();
-  const described = [hint !== undefined && `${id}-hint`, error !== undefined && `${id}-error`].filter(
-    Boolean,
-  );
   return (
     <div className={styles['field']} data-invalid={error === undefined ? undefined : true}>
       <div className={styles['head']}>
         <label htmlFor={id}>{label}</label>
         {aside}
       </div>
-      {children({ id, describedBy: described.length === 0 ? undefined : described.join(' ') })}
+      {children({ id, describedBy: textIds({ id, hint, error }) })}
+      <FieldTexts {...{ id, hint, error }} />
+    </div>
+  );
+}
+
+interface FieldTextsProps extends Pick<FieldProps, 'hint' | 'error'> {
+  /** The id of the control. */
+  readonly id: string;
+}
+
+/** The hint and the error below a control. */
+function FieldTexts({ id, hint, error }: FieldTextsProps): ReactNode {
+  return (
+    <>
       {hint !== undefined && (
         <div className={styles['hint']} id={`${id}-hint`}>
           {hint}
@@ -39,8 +50,14 @@ export function FieldShell({ label, hint, error, aside, children }: ShellProps):
           {error}
         </div>
       )}
-    </div>
+    </>
   );
+}
+
+/** The ids of these texts, for the `aria-describedby` of the control. */
+function textIds({ id, hint, error }: FieldTextsProps): string | undefined {
+  const ids = [hint !== undefined && `${id}-hint`, error !== undefined && `${id}-error`].filter(Boolean);
+  return ids.length === 0 ? undefined : ids.join(' ');
 }
 
 type Control<Tag extends 'input' | 'textarea' | 'select'> = Omit<
@@ -177,22 +194,13 @@ export function CheckField({ label, hint, error, checked, onChecked, ...rest }: 
           {...rest}
           type="checkbox"
           checked={checked}
-          aria-describedby={hint === undefined ? undefined : `${id}-hint`}
+          aria-describedby={textIds({ id, hint, error })}
           aria-invalid={error === undefined ? undefined : true}
           onChange={(event) => onChecked(event.currentTarget.checked)}
         />
         <span>{label}</span>
       </label>
-      {hint !== undefined && (
-        <div className={styles['hint']} id={`${id}-hint`}>
-          {hint}
-        </div>
-      )}
-      {error !== undefined && (
-        <div className={styles['error']} role="alert">
-          {error}
-        </div>
-      )}
+      <FieldTexts {...{ id, hint, error }} />
     </div>
   );
 }
