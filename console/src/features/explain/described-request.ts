@@ -1,6 +1,7 @@
 /**
  * The form for a described request, the description that it makes, and the link to it, which carries no secret. Pure.
  */
+import { MASK } from '../../api/mask.ts';
 import type { ExplainInput, HeaderField, TryInput } from '../../api/schema.ts';
 import type { PageSearch } from '../../page/search-text.ts';
 import { explainWords } from '../../text/explain.ts';
@@ -134,7 +135,6 @@ export function formOf(search: PageSearch): DescribedForm {
 }
 
 const WHOLE_URL = /^https?:\/\/(?:[^/?#]*@)?([^/?#]*)(.*)$/is;
-const REDACTED = '********';
 
 /**
  * The same request, to be sent for real.
@@ -167,7 +167,7 @@ function credentialOf(
   explained: readonly HeaderField[],
 ): string[] {
   const names = new Set(typed.map(({ name }) => name.toLowerCase()));
-  const field = explained.find(({ name, value }) => value === REDACTED && !names.has(name.toLowerCase()));
+  const field = explained.find(({ name, value }) => value === MASK && !names.has(name.toLowerCase()));
   return field === undefined || field.name.toLowerCase() === 'authorization'
     ? ['Authorization', `Bearer ${token}`]
     : [field.name, token];

@@ -3,6 +3,7 @@
  * until then the value stays unchanged, and the text is kept as typed. Pure.
  */
 import { stringify } from 'yaml';
+import { MASK } from '../../api/mask.ts';
 import { editorWords } from '../../text/editor.ts';
 import { valueOfYaml } from '../../ui/editor/yaml-places.ts';
 import { isFields, isSame, mergePatchOf, withValueAt, type Fields } from '../save/merge-patch.ts';
@@ -72,8 +73,6 @@ export function copied(value: unknown): unknown {
       .map(([name, member]) => [name, copied(member)]),
   );
 }
-
-const MASK = '********';
 
 /** A secret that was typed: such a draft is not kept in the browser's storage. */
 export function hasTypedSecret({ value, text }: Draft): boolean {

@@ -1,9 +1,7 @@
 /** The write that takes a saved PATCH back, where it is known. Pure. */
+import { MASK } from '../../api/mask.ts';
 import { applyPatch, inversePatch, isFields, isSame, leavesOf, valueAt, type Fields } from './merge-patch.ts';
 import type { Change } from './save-context.ts';
-
-/** How the API serves a secret: what it was cannot be sent back. */
-const MASK = '********';
 
 /**
  * @param made what was sent, and the fields as they were before
@@ -31,6 +29,7 @@ export function undoOf(
   return { operation, options: { path: options?.path, body: back, ifMatch: etag } };
 }
 
+/** A secret is in it: what it was is not known, so it cannot be restored. */
 function hasMask(value: unknown): boolean {
   return JSON.stringify(value ?? null).includes(MASK);
 }

@@ -1,4 +1,5 @@
 /** Checks a value against a schema, to show early what the API would refuse. The API has the last word. Pure. */
+import { MASK } from '../../api/mask.ts';
 import { editorWords as say } from '../../text/editor.ts';
 import { literalsOf, matches, variantsOf, type JsonSchema } from './json-schema.ts';
 
@@ -72,9 +73,6 @@ function checkNumber(value: number, { minimum, maximum }: JsonSchema, report: Re
   if (minimum !== undefined && value < minimum) report(say.atLeast(minimum));
   if (maximum !== undefined && value > maximum) report(say.atMost(maximum));
 }
-
-/** A secret in answers of the API; when it is sent back, the stored value stays. */
-const MASK = '********';
 
 function checkText(value: string, schema: JsonSchema, report: Report): void {
   const { minLength, maxLength, pattern, writeOnly = false } = schema;

@@ -1,0 +1,2 @@
+/** A secret in answers of the API. When it is sent back, the stored value stays. */
+export const MASK = '********';
