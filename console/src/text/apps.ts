@@ -208,8 +208,7 @@ export const appsWords = {
     served: 'Served',
   },
   weightUnused: (weight: string): string => `none now; ${weight} when it gets traffic`,
-  yes: 'yes',
-  no: 'no',
+  yesNo: (value: boolean): string => (value ? 'yes' : 'no'),
   everyHost: 'Every host',
   hostsAndPath: (hosts: readonly string[], path: string): string =>
     hosts.length === 0

@@ -41,7 +41,6 @@ export const editWords = {
   apply: 'Apply',
   applied: 'Configuration applied',
   why: 'Why (for the history)',
-  moved: 'The configuration has changed since the plan',
   movedSinceRead: (read: number, now: number): string =>
     `Others have changed this configuration since you read it (version ${read}, now ${now}). Applied as it is, your text would undo that.`,
   merge: 'Look at both',

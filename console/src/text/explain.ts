@@ -175,7 +175,7 @@ export const explainWords = {
   travel: 'At other config versions',
   travelSummary:
     'How the same request would have gone with earlier configurations. Nothing is sent; the history is asked.',
-  ask_versions: 'Ask earlier versions',
+  askVersions: 'Ask earlier versions',
   slider: 'Config version',
   sliderValue: (version: number, outcome: string): string => `Version ${version}: ${outcome}`,
   segments: 'Ranges of versions that give the same answer',

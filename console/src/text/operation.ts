@@ -74,7 +74,6 @@ export const nodesWords = {
     columns: { place: 'Place', pointer: 'Value', detail: 'What is wrong' },
     wholeFile: 'the whole file',
   },
-  database: { title: 'Database', driver: 'Kind', state: 'State', running: 'This gateway runs for' },
 } as const;
 
 export const settingsWords = {

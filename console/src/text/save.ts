@@ -4,7 +4,6 @@ import { counted } from './counted.ts';
 const NUMBER = new Intl.NumberFormat('en');
 
 export const saveWords = {
-  checking: 'Trying the change, without making it …',
   why: 'Why (for the history)',
   whyHint: 'Optional. The history shows it beside the change. Empty: the title above.',
   /** @param areNew whether all of them come with the change */
@@ -106,7 +105,6 @@ export const saveWords = {
   changedBy: { mine: 'changed by you', theirs: 'changed by the other', both: 'changed by both' } as const,
   absent: 'not set',
   goOn: 'Go on with this',
-  present: 'Look at what is stored now',
   undoFailed: 'Could not undo',
   undone: 'Undone',
 } as const;

@@ -97,7 +97,6 @@ function EndpointView({ path, answer }: EndpointViewProps): ReactNode {
 
 function EndpointFacts({ endpoint }: { readonly endpoint: Endpoint }): ReactNode {
   const { facts } = appsWords;
-  const yesNo = (value: boolean): string => (value ? appsWords.yes : appsWords.no);
   return (
     <Panel>
       <KeyValues
@@ -105,7 +104,7 @@ function EndpointFacts({ endpoint }: { readonly endpoint: Endpoint }): ReactNode
           [facts.method, endpoint.method === '*' ? appsWords.methods.any : endpoint.method],
           [facts.pathOf, <code key="path">{endpoint.path}</code>],
           [facts.backendPath, endpoint.backend_path ?? appsWords.samePath],
-          [facts.served, yesNo(endpoint.is_active)],
+          [facts.served, appsWords.yesNo(endpoint.is_active)],
           [facts.policy, <PolicySummary key="policy" policy={endpoint.policy_override} />],
           [facts.created, <Time key="created" at={endpoint.created_at} />],
           [facts.changed, <Time key="changed" at={endpoint.updated_at} />],

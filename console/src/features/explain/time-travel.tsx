@@ -35,7 +35,7 @@ export function TimeTravel({ source, isAsked, onAsk }: TimeTravelProps): ReactNo
           <Loaded query={query}>{({ body }) => <Travel result={body.data} source={source} />}</Loaded>
         ) : (
           <div>
-            <Button onClick={onAsk}>{explainWords.ask_versions}</Button>
+            <Button onClick={onAsk}>{explainWords.askVersions}</Button>
           </div>
         )}
       </div>

@@ -13,7 +13,7 @@ import { LONG_CHARS } from '../../ui/editor/yaml-places.ts';
 import { CodeEditor } from '../../ui/editor/code-editor.tsx';
 import type { JsonSchema } from '../../ui/editor/json-schema.ts';
 import { isSame, type Fields } from '../save/merge-patch.ts';
-import type { PlanAnswer } from '../save/plan-types.ts';
+import { DELETES_MAX, type PlanAnswer } from '../save/plan-types.ts';
 import { BothSides } from '../save/both-sides.tsx';
 import {
   configDraft,
@@ -38,8 +38,6 @@ interface ConfigEditorProps {
   readonly schema: JsonSchema | undefined;
 }
 
-/** The plan says what is deleted, and the reader confirms it. */
-const DELETES_MAX = 10_000_000;
 /** A long text is read once nothing has been typed for so long. */
 const PAUSE_MS = 600;
 

@@ -17,7 +17,7 @@ import {
 import { fileText } from './file-text.ts';
 import { isFields, type Fields } from './merge-patch.ts';
 import type { Change } from './save-context.ts';
-import type { PlanAnswer } from './plan-types.ts';
+import { DELETES_MAX, type PlanAnswer } from './plan-types.ts';
 
 export interface DeclaredChange extends Pick<DeclaredWrite, 'config' | 'kind' | 'isNewKey'> {
   /** What changes, at its place in the files. */
@@ -27,8 +27,6 @@ export interface DeclaredChange extends Pick<DeclaredWrite, 'config' | 'kind' | 
   /** The names of the record and of those above it, by the parameters of the path. */
   readonly names: Readonly<Record<string, string>>;
 }
-
-const DELETES_MAX = 10_000_000;
 
 /** undefined where the write is none of what files declare. */
 async function declaredChange(

@@ -1,6 +1,9 @@
 /** What a plan answers: the changes, and what the recent requests would get. */
 import type { ChangeTotals, CreatedKey, ListedChange, PlanTraffic, Warning } from '../../api/schema.ts';
 
+/** No limit: a plan shows what it deletes, and the reader confirms it. */
+export const DELETES_MAX = 10_000_000;
+
 export interface PlannedChange extends ListedChange {
   readonly fields: Readonly<Record<string, { readonly before: unknown; readonly after: unknown }>>;
 }

@@ -66,7 +66,7 @@ interface SideProps {
 }
 
 function Side({ value, action, onChoose }: SideProps): ReactNode {
-  const text = typeof value === 'boolean' ? (value ? appsWords.yes : appsWords.no) : value;
+  const text = typeof value === 'boolean' ? appsWords.yesNo(value) : value;
   return (
     <>
       <div className={styles['side']}>{text === '' ? appsWords.emptyValue : text}</div>

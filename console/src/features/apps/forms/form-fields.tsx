@@ -1,5 +1,5 @@
 /** Controls of a record's form, each bound to one field by its pointer. */
-import { useEffect, useRef, type ReactNode } from 'react';
+import { useEffect, useRef, type ComponentProps, type ReactNode } from 'react';
 import { appsWords } from '../../../text/apps.ts';
 import { words } from '../../../text/words.ts';
 import { Button } from '../../../ui/controls/button.tsx';
@@ -23,21 +23,29 @@ const ROWS_MAX = 12;
 /** Shows the whole text, as far as there is room. */
 const rowsOf = (text: string): number => Math.max(ROWS_MIN, Math.min(ROWS_MAX, text.split('\n').length + 1));
 
-/** The control that the kind of the field asks for. */
-export function FormField({ form, at, placeholder, required }: BoundProps): ReactNode {
+function textsOf({
+  form,
+  at,
+}: BoundProps): Pick<ComponentProps<typeof TextArea>, 'label' | 'hint' | 'error'> {
   const [label, hint] = form.words[at] ?? [at, undefined];
-  const common = { label, hint, error: form.error?.fieldMessage(at) };
+  return { label, hint, error: form.error?.fieldMessage(at) };
+}
+
+/** The control that the kind of the field asks for. */
+export function FormField(props: BoundProps): ReactNode {
+  const { form, at, placeholder, required } = props;
+  const texts = textsOf(props);
   const value = form.value(at);
   if (typeof value === 'boolean') {
-    return <CheckField {...common} checked={value} onChecked={(checked) => form.set(at, checked)} />;
+    return <CheckField {...texts} checked={value} onChecked={(checked) => form.set(at, checked)} />;
   }
   const kind = form.kinds[at];
   const onValue = (text: string): void => form.set(at, text);
   if (kind === 'labels' || kind === 'targets')
-    return <TextArea {...common} value={value} onValue={onValue} isMono rows={rowsOf(value)} />;
+    return <TextArea {...texts} value={value} onValue={onValue} isMono rows={rowsOf(value)} />;
   return (
     <TextField
-      {...common}
+      {...texts}
       value={value}
       onValue={onValue}
       type={kind === 'time' ? 'datetime-local' : 'text'}
@@ -48,13 +56,11 @@ export function FormField({ form, at, placeholder, required }: BoundProps): Reac
   );
 }
 
-export function FormText({ form, at }: BoundProps): ReactNode {
-  const [label, hint] = form.words[at] ?? [at, undefined];
+export function FormText(props: BoundProps): ReactNode {
+  const { form, at } = props;
   return (
     <TextArea
-      label={label}
-      hint={hint}
-      error={form.error?.fieldMessage(at)}
+      {...textsOf(props)}
       value={String(form.value(at))}
       onValue={(text) => form.set(at, text)}
       rows={rowsOf(String(form.value(at)))}
@@ -66,13 +72,11 @@ interface FormChoiceProps extends BoundProps {
   readonly choices: readonly Choice[];
 }
 
-export function FormChoice({ form, at, choices }: FormChoiceProps): ReactNode {
-  const [label, hint] = form.words[at] ?? [at, undefined];
+export function FormChoice({ choices, ...props }: FormChoiceProps): ReactNode {
+  const { form, at } = props;
   return (
     <SelectField
-      label={label}
-      hint={hint}
-      error={form.error?.fieldMessage(at)}
+      {...textsOf(props)}
       value={String(form.value(at))}
       choices={choices}
       onValue={(value) => form.set(at, value)}

@@ -8,8 +8,6 @@ import { Time } from '../../../ui/display/time.tsx';
 import { PolicySummary } from './policy-summary.tsx';
 import { backendText } from './state-badges.tsx';
 
-const yesNo = (value: boolean): string => (value ? appsWords.yes : appsWords.no);
-
 export function RevisionFacts({ revision }: { readonly revision: Revision }): ReactNode {
   const { facts } = appsWords;
   return (
@@ -18,8 +16,8 @@ export function RevisionFacts({ revision }: { readonly revision: Revision }): Re
         [facts.backend, <code key="backend">{backendText(revision)}</code>],
         [facts.protocol, backendProtocols[revision.backend_protocol]],
         ...(revision.backend_scheme === 'https' ? [[facts.tls, tlsText(revision)] as const] : []),
-        [facts.gatewayPath, yesNo(revision.strip_gateway_path)],
-        [facts.preserveHost, yesNo(revision.preserve_host)],
+        [facts.gatewayPath, appsWords.yesNo(revision.strip_gateway_path)],
+        [facts.preserveHost, appsWords.yesNo(revision.preserve_host)],
         [facts.weight, weightText(revision)],
         [facts.health, healthCheckText(revision) ?? words.none],
         [facts.policy, <PolicySummary key="policy" policy={revision.default_policy} />],
