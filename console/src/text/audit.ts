@@ -36,7 +36,7 @@ export const auditWords = {
   },
   copyLink: 'Copy link',
   details: 'Details',
-  detailsOf: (deed: string): string => `Details: ${deed}`,
+  detailsOf: (what: string): string => `Details: ${what}`,
   emptyTitle: 'No entry',
   empty: 'No entry matches these filters.',
   fields: {

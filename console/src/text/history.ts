@@ -72,7 +72,7 @@ export const historyWords = {
     actorId: 'Id of the actor',
     address: 'Address',
     source: 'Made with',
-    deed: 'What',
+    what: 'What',
     action: 'Action',
     message: 'Why',
     commit: 'Git commit',

@@ -12,7 +12,7 @@ import { Panel } from '../../ui/display/panel.tsx';
 import { Time } from '../../ui/display/time.tsx';
 import type { AuditQuery } from './audit-query.ts';
 import { EntryDetails } from './entry-details.tsx';
-import { deedOf, VersionLink } from './entry-parts.tsx';
+import { actionSentence, VersionLink } from './entry-parts.tsx';
 import styles from './audit.module.css';
 
 export function Entries({ query }: { readonly query: AuditQuery }): ReactNode {
@@ -50,14 +50,18 @@ function columnsOf(names: ActorNames, onOpen: (entry: AuditEntry) => void): read
     {
       head: columns.action,
       isRowHead: true,
-      cell: (entry) => <div className={styles['deed']}>{deedOf(entry)}</div>,
+      cell: (entry) => <div className={styles['sentence']}>{actionSentence(entry)}</div>,
     },
     { head: columns.address, cell: ({ address }) => address !== null && <code>{address}</code> },
     { head: columns.version, isNumber: true, cell: (entry) => <VersionLink of={entry} /> },
     {
       head: columns.details,
       cell: (entry) => (
-        <Button isSmall aria-label={auditWords.detailsOf(deedOf(entry))} onClick={() => onOpen(entry)}>
+        <Button
+          isSmall
+          aria-label={auditWords.detailsOf(actionSentence(entry))}
+          onClick={() => onOpen(entry)}
+        >
           {auditWords.details}
         </Button>
       ),

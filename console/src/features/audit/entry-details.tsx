@@ -15,7 +15,7 @@ import { Loading, Note } from '../../ui/display/notes.tsx';
 import { Time } from '../../ui/display/time.tsx';
 import { Dialog } from '../../ui/overlay/dialog.tsx';
 import { ChangeList, shownRecord } from '../history/change-list.tsx';
-import { deedOf, recordOf, VersionLink } from './entry-parts.tsx';
+import { actionSentence, recordOf, VersionLink } from './entry-parts.tsx';
 import styles from './audit.module.css';
 
 interface EntryDetailsProps {
@@ -33,7 +33,7 @@ export function EntryDetails({ entry, names, onClose }: EntryDetailsProps): Reac
   const record = recordOf(entry);
   const name = names.nameOf(entry.actor);
   return (
-    <Dialog isOpen isWide onClose={onClose} title={deedOf(entry)}>
+    <Dialog isOpen isWide onClose={onClose} title={actionSentence(entry)}>
       <KeyValues
         rows={[
           row(fields.at, <Time at={entry.at} />),

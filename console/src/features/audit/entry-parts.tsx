@@ -10,7 +10,7 @@ export function recordOf(entry: AuditEntry): string {
 }
 
 /** The action, as a sentence. */
-export function deedOf(entry: AuditEntry): string {
+export function actionSentence(entry: AuditEntry): string {
   return actionText(entry.action, pathOf(entry));
 }
 

@@ -115,7 +115,7 @@ function Found({ result }: { readonly result: ConfigBisectResult }): ReactNode {
             ...(result.source === null
               ? []
               : [row(historyWords.fields.source, <SourceBadge source={result.source} />)]),
-            row(historyWords.fields.deed, deedText(result)),
+            row(historyWords.fields.what, actionSentence(result)),
             ...(result.message === null ? [] : [row(historyWords.fields.message, result.message)]),
             ...changes.map((change) =>
               row(
@@ -161,6 +161,6 @@ function Outcome({ title, of }: { readonly title: string; readonly of: VersionOu
   );
 }
 
-function deedText({ action, changes: [first] }: ConfigBisectResult): string {
+function actionSentence({ action, changes: [first] }: ConfigBisectResult): string {
   return actionText(action ?? '', first === undefined ? [] : [...Object.values(first.parents), first.name]);
 }

@@ -15,7 +15,7 @@ import { PageHead, Panel, Stack } from '../../ui/display/panel.tsx';
 import { Time } from '../../ui/display/time.tsx';
 import { ChangeList, shownRecord } from './change-list.tsx';
 import { RollBack, useRollBackPlan } from './roll-back.tsx';
-import { deedOf, SourceBadge } from './versions.tsx';
+import { actionSentence, SourceBadge } from './versions.tsx';
 import styles from './history.module.css';
 
 /** The most that the API gives at once. */
@@ -116,7 +116,7 @@ function Shown({ envelope }: { readonly envelope: ConfigVersionEnvelope }): Reac
             ...(name === undefined ? [] : [row(fields.actorId, <code>{data.actor}</code>)]),
             ...(data.address === null ? [] : [row(fields.address, <code>{data.address}</code>)]),
             row(fields.source, <SourceBadge source={data.source} />),
-            row(fields.deed, deedOf(data)),
+            row(fields.what, actionSentence(data)),
             row(fields.action, <code>{data.action}</code>),
             ...(data.message === null ? [] : [row(fields.message, data.message)]),
             ...(data.commit === null ? [] : [row(fields.commit, <code>{data.commit}</code>)]),

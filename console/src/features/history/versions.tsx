@@ -164,7 +164,7 @@ function columnsOf(
     { head: columns.source, cell: ({ source }) => <SourceBadge source={source} /> },
     {
       head: columns.action,
-      cell: (version) => <div className={styles['deed']}>{deedOf(version)}</div>,
+      cell: (version) => <div className={styles['sentence']}>{actionSentence(version)}</div>,
     },
     {
       head: columns.message,
@@ -184,7 +184,7 @@ function ActorId({ id }: { readonly id: string }): ReactNode {
 }
 
 /** The change of a version, as a sentence. */
-export function deedOf({ action, first_record: first }: ConfigVersion): string {
+export function actionSentence({ action, first_record: first }: ConfigVersion): string {
   return actionText(action, first?.path ?? []);
 }
 

@@ -6,7 +6,7 @@ import { webhooksWords as say } from '../../text/webhooks.ts';
 import { ConfirmedWrite } from '../save/confirmed-write.tsx';
 
 export interface AskedOfLetters {
-  readonly deed: 'resend' | 'forget';
+  readonly action: 'resend' | 'forget';
   /** undefined: of all of them. */
   readonly letter?: DeadLetter;
 }
@@ -25,9 +25,9 @@ export const letterText = (letter: DeadLetter): string =>
 
 export function DeadLetterDialog({ webhook, asked, onClose }: DialogProps): ReactNode {
   const path = { webhook_id: webhook.id };
-  const { deed, letter } = asked;
+  const { action, letter } = asked;
   if (letter === undefined) {
-    return deed === 'resend' ? (
+    return action === 'resend' ? (
       <ConfirmedWrite
         operation="POST /webhooks/{webhook_id}/resend"
         options={{ path }}
@@ -54,7 +54,7 @@ export function DeadLetterDialog({ webhook, asked, onClose }: DialogProps): Reac
   }
   const options = { path: { ...path, event_id: letter.event.id } };
   const sentence = <p>{letterText(letter)}</p>;
-  return deed === 'resend' ? (
+  return action === 'resend' ? (
     <ConfirmedWrite
       operation="POST /webhooks/{webhook_id}/dead-letters/{event_id}/resend"
       options={options}

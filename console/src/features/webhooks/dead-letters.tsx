@@ -38,10 +38,10 @@ export function DeadLetters({ webhook, isAdmin }: LettersProps): ReactNode {
       actions={
         isAdmin && (
           <>
-            <Button isSmall onClick={() => setAsked({ deed: 'resend' })}>
+            <Button isSmall onClick={() => setAsked({ action: 'resend' })}>
               {webhooksWords.resendAll}
             </Button>
-            <Button isSmall look="danger" onClick={() => setAsked({ deed: 'forget' })}>
+            <Button isSmall look="danger" onClick={() => setAsked({ action: 'forget' })}>
               {webhooksWords.forgetAll}
             </Button>
           </>
@@ -97,7 +97,7 @@ function columnsOf(onAsk: ((asked: AskedOfLetters) => void) | undefined): readon
                   <Button
                     isSmall
                     aria-label={webhooksWords.resendOf(letterText(letter))}
-                    onClick={() => onAsk({ deed: 'resend', letter })}
+                    onClick={() => onAsk({ action: 'resend', letter })}
                   >
                     {webhooksWords.resend}
                   </Button>
@@ -105,7 +105,7 @@ function columnsOf(onAsk: ((asked: AskedOfLetters) => void) | undefined): readon
                 <Button
                   isSmall
                   aria-label={webhooksWords.forgetOf(letterText(letter))}
-                  onClick={() => onAsk({ deed: 'forget', letter })}
+                  onClick={() => onAsk({ action: 'forget', letter })}
                 >
                   {webhooksWords.forget}
                 </Button>

@@ -33,7 +33,7 @@ export function WebhookDetails({ webhook, delivery, onEdit, onGone }: DetailsPro
             <Note tone="warn">{webhooksWords.disabledWhy(webhook.disabled_reason)}</Note>
           )}
           <KeyValues rows={rowsOf(webhook, delivery)} />
-          {isAdmin && <Deeds webhook={webhook} onEdit={onEdit} onGone={onGone} />}
+          {isAdmin && <Actions webhook={webhook} onEdit={onEdit} onGone={onGone} />}
         </div>
       </Panel>
       <DeadLetters webhook={webhook} isAdmin={isAdmin} />
@@ -83,9 +83,9 @@ function rowsOf(webhook: Webhook, delivery: WebhookDelivery | undefined): Return
   return rows;
 }
 
-type DeedsProps = Pick<DetailsProps, 'webhook' | 'onEdit' | 'onGone'>;
+type ActionsProps = Pick<DetailsProps, 'webhook' | 'onEdit' | 'onGone'>;
 
-function Deeds({ webhook, onEdit, onGone }: DeedsProps): ReactNode {
+function Actions({ webhook, onEdit, onGone }: ActionsProps): ReactNode {
   const [asked, setAsked] = useState<AskedOfWebhook>();
   const [secret, setSecret] = useState<string>();
   const test = useWrite('POST /webhooks/{webhook_id}/test');
@@ -100,12 +100,12 @@ function Deeds({ webhook, onEdit, onGone }: DeedsProps): ReactNode {
         >
           {webhooksWords.test}
         </Button>
-        <Button onClick={() => setAsked({ deed: 'switch', webhook })}>
+        <Button onClick={() => setAsked({ action: 'switch', webhook })}>
           {webhook.is_active ? webhooksWords.disable : webhooksWords.enable}
         </Button>
         <Button onClick={onEdit}>{webhooksWords.edit}</Button>
-        <Button onClick={() => setAsked({ deed: 'rotate', webhook })}>{webhooksWords.rotate}</Button>
-        <Button look="danger" onClick={() => setAsked({ deed: 'delete', webhook })}>
+        <Button onClick={() => setAsked({ action: 'rotate', webhook })}>{webhooksWords.rotate}</Button>
+        <Button look="danger" onClick={() => setAsked({ action: 'delete', webhook })}>
           {webhooksWords.delete}
         </Button>
       </div>

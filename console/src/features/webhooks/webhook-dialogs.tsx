@@ -9,7 +9,7 @@ import { webhooksWords as say } from '../../text/webhooks.ts';
 import { ConfirmedWrite } from '../save/confirmed-write.tsx';
 
 export interface AskedOfWebhook {
-  readonly deed: 'switch' | 'rotate' | 'delete';
+  readonly action: 'switch' | 'rotate' | 'delete';
   readonly webhook: Webhook;
 }
 
@@ -22,10 +22,10 @@ interface DialogProps {
 }
 
 export function WebhookDialog({ asked, onSecret, onGone, onClose }: DialogProps): ReactNode {
-  const { deed, webhook } = asked;
+  const { action, webhook } = asked;
   const { id, name, is_active: isActive } = webhook;
   const path = { webhook_id: id };
-  if (deed === 'switch') {
+  if (action === 'switch') {
     return (
       <ConfirmedWrite
         operation="PATCH /webhooks/{webhook_id}"
@@ -40,7 +40,7 @@ export function WebhookDialog({ asked, onSecret, onGone, onClose }: DialogProps)
       </ConfirmedWrite>
     );
   }
-  if (deed === 'rotate') {
+  if (action === 'rotate') {
     return (
       <ConfirmedWrite
         operation="POST /webhooks/{webhook_id}/rotate"
