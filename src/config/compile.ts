@@ -25,6 +25,7 @@ import type {
   CompiledRevision,
   CompiledRoute,
   CompiledVersion,
+  Mutable,
   PolicyCompiler,
   PolicyPair,
 } from './types.ts';
@@ -64,9 +65,6 @@ export function createAppContext<P>(app: App): AppContext<P> {
   };
 }
 
-/** A version under construction. It is published when it is complete. */
-type Mutable<T> = { -readonly [K in keyof T]: T[K] };
-
 /** @param previous the version's previous form. Its weighted choice continues if revisions and weights are the same. */
 export function* compileVersion<P>(
   app: AppContext<P>,
@@ -84,6 +82,7 @@ export function* compileVersion<P>(
     throw new CompileError(`Cannot compile version ${record.version}: ${problem}`, record.id, 'is_current');
   }
   const revisions: CompiledRevision<P>[] = [];
+  // Published when it is complete.
   const version: Mutable<CompiledVersion<P>> = {
     id: record.id,
     label: record.version,

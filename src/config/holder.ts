@@ -22,7 +22,7 @@ import { HostIndex } from './lookup/host-index.ts';
 import { KeyTable } from '../keys/key-table.ts';
 import type { KeyReader } from '../keys/key-table.ts';
 import { versionForUse } from './in-use.ts';
-import type { CompiledRevision, CompiledVersion, PolicyCompiler, Snapshot } from './types.ts';
+import type { CompiledRevision, CompiledVersion, Mutable, PolicyCompiler, Snapshot } from './types.ts';
 
 interface HeldApp<P> {
   readonly context: AppContext<P>;
@@ -40,7 +40,6 @@ interface Plan<P> {
 }
 
 type EndpointTries<P> = ReadonlyMap<CompiledRevision<P>, CompiledRevision<P>['endpoints']>;
-type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 export class SnapshotHolder<P> {
   /** The keys; also the directory of the api-key stage. Exists before the first `apply`. */

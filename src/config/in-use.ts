@@ -9,9 +9,7 @@
  */
 import { ownText } from '../http/latin1.ts';
 import { packedNodes, type PathTrie } from './path-trie.ts';
-import type { CompiledBackend, CompiledRevision, CompiledRoute, CompiledVersion } from './types.ts';
-
-type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+import type { CompiledBackend, CompiledRevision, CompiledRoute, CompiledVersion, Mutable } from './types.ts';
 
 /** Larger tries are not copied: that would take longer than it saves. */
 const ENTRIES_COPIED_MAX = 64;

@@ -326,7 +326,7 @@ function* layOut<T>(draft: Draft<T>, nodes: number[], entries: T[], text: TextPo
 
 /** Sorts literals; long lists by merging sorted halves, since `sort` cannot be interrupted. */
 function* sorted(literals: readonly string[]): Steps<readonly string[]> {
-  if (literals.length <= SORTED_AT_ONCE_MAX) return literals.toSorted(compareTexts);
+  if (literals.length <= SORTED_AT_ONCE_MAX) return literals.toSorted(byLengthThenText);
   const middle = literals.length >>> 1;
   const first = yield* sorted(literals.slice(0, middle));
   yield;
@@ -334,7 +334,7 @@ function* sorted(literals: readonly string[]): Steps<readonly string[]> {
   const merged: string[] = [];
   let taken = 0;
   for (const literal of first) {
-    while (taken < second.length && compareTexts(second[taken] as string, literal) < 0) {
+    while (taken < second.length && byLengthThenText(second[taken] as string, literal) < 0) {
       merged.push(second[taken++] as string);
       yield;
     }
@@ -345,8 +345,8 @@ function* sorted(literals: readonly string[]): Steps<readonly string[]> {
   return merged;
 }
 
-/** The order of `compareLiteral`: `<` compares code units too. */
-function compareTexts(a: string, b: string): number {
+/** The order of `compareLiteral`: by length, then by code units, as `<` compares. */
+function byLengthThenText(a: string, b: string): number {
   if (a.length !== b.length) return a.length - b.length;
   if (a === b) return 0;
   return a < b ? -1 : 1;

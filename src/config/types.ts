@@ -219,3 +219,6 @@ export interface Snapshot<P> {
    */
   findKeyByHash(hash: string): StoredApiKey | undefined;
 }
+
+/** A type without `readonly`: for what is under construction, or for the one place that may change it. */
+export type Mutable<T> = { -readonly [K in keyof T]: T[K] };
