@@ -69,7 +69,6 @@ export const accessWords = {
   },
   never: 'never',
   expired: 'expired',
-  created: (name: string): string => `Admin token ${name} created`,
   delete: (name: string): string => `Delete ${name}`,
   deleteTitle: (name: string): string => `Delete the admin token ${name}?`,
   deleteText: 'Calls with it are refused from then on, and browsers that signed in with it are signed out.',

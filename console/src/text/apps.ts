@@ -130,7 +130,6 @@ export const appsWords = {
   versionOrRevision:
     'A version is a path of its own for clients, such as /orders/v2. For another backend behind the same path, such as a new build that gets a part of the requests, create a revision of the version instead.',
   created: (name: string): string => `${name} is created`,
-  create: (name: string): string => `Create ${name}`,
   saved: (name: string): string => `${name} is saved`,
   saveOf: (name: string): string => `Save ${name}`,
   deleteOf: (name: string): string => `Delete ${name}`,
@@ -153,8 +152,6 @@ export const appsWords = {
   moreRevisions: (count: number): string => `${counted(count, 'more revision')} on the page of the version`,
   open: (name: string): string => `Open ${name}`,
   close: (name: string): string => `Close ${name}`,
-  versions: (count: number): string => counted(count, 'version'),
-  revisions: (count: number): string => counted(count, 'revision'),
   endpoints: (count: number): string => counted(count, 'endpoint'),
   share: (percent: string): string => `${percent} of traffic`,
   noTraffic: 'no traffic',
@@ -173,7 +170,6 @@ export const appsWords = {
   views: (name: string): string => `Views of ${name}`,
   keys: 'API keys',
   shadow: 'Shadow report',
-  explain: 'Explain a request',
   tryRequest: 'Try a request',
   asYaml: 'As YAML',
   seePolicy: 'See the policy',
@@ -310,7 +306,6 @@ export const trafficWords = {
   deactivated: (revision: string): string => `${revision} gets no traffic`,
   changedMeanwhile: (theirs: string): string =>
     `The split was changed meanwhile, to: ${theirs}. What you see is yours: save again to set it, or reset.`,
-  weights: 'Weights',
   notInSplit: 'Not in the split',
 } as const;
 

@@ -24,7 +24,6 @@ export const importWords = {
   securityHint: 'Its security schemes become API keys or JWTs with their scopes.',
   makePlan: 'Show the plan',
   steps: { description: 'OpenAPI description', notes: 'Not carried over', plan: 'Plan' },
-  operations: (count: number): string => counted(count, 'operation'),
   allCarried: (count: number): string => `All of ${counted(count, 'operation')} can be carried over.`,
   someNotes: (count: number): string =>
     `${counted(count, 'note')} about what is not carried over, or only in part:`,

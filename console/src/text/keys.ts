@@ -124,7 +124,6 @@ export const keysWords = {
     '604800': 'For another week',
     '2592000': 'For another 30 days',
   },
-  rotated: (name: string): string => `Key ${name} rotated`,
   oldUntil: 'The old value works until',
   oldStopped: 'The old value has stopped working.',
 

@@ -6,7 +6,6 @@ const targetsText = (total: number, isFirst: boolean): string =>
 export const healthWords = {
   title: 'Health',
   summary: 'Every revision that gets traffic: its circuit breaker, its last error and its last health check.',
-  failing: 'What fails now',
   nothingFails: 'No circuit breaker is open, no health check fails, and no app has many errors.',
   search: 'Search apps',
   searchHint: 'By name, slug or path',

@@ -138,7 +138,6 @@ export const policyWords = {
   addRowTo: (field: string): string => `${field}: add a row`,
   item: (number: number): string => `Entry ${number}`,
   at: (place: string, message: string): string => `${place}: ${message}`,
-  form: 'Form',
   yaml: 'Policy as YAML',
   yamlBroken: (message: string): string =>
     `The YAML has an error, so the form waits until it is fixed: ${message}`,
@@ -149,6 +148,5 @@ export const policyWords = {
   restored: 'These are changes that you have not saved yet.',
   saveTitle: 'Save the policy',
   saved: 'Policy saved',
-  refused: 'The gateway refuses this policy',
   readOnly: 'You may look at policies. Changing them needs the role editor.',
 } as const;

@@ -47,8 +47,6 @@ export const saveWords = {
         Record<string, string>
       >
     )[level] ?? level,
-  before: 'Before',
-  after: 'After',
   warnings: 'The gateway warns',
   traffic: 'Recent requests',
   trafficNone: (requests: number): string =>

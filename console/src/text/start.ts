@@ -2,7 +2,6 @@
 import { counted } from './counted.ts';
 
 export const startWords = {
-  title: 'First steps',
   newApp: 'Create an app',
   summary:
     'An app is an API behind the gateway: a path that clients call, and the backend that answers. Four fields are enough; all of it can be changed later.',
@@ -76,7 +75,6 @@ export const tryWords = {
   test: 'Test request',
   testSummary:
     'The gateway sends a real request to itself, as a client would: it is logged, counted and limited, and it reaches the backend.',
-  method: 'Method',
   path: 'Path',
   keyField: 'API key to send',
   keyFieldHint: 'Paste one, or send the request without.',

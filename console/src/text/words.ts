@@ -1,13 +1,11 @@
 /** English words that many pages use. Texts of a single feature are in a file of that feature, beside this one. */
 export const words = {
-  add: 'Add',
   cancel: 'Cancel',
   close: 'Close',
   copied: 'Copied',
   copy: 'Copy',
   create: 'Create',
   delete: 'Delete',
-  edit: 'Edit',
   entry: (number: number, detail: string): string => `Entry ${number}: ${detail}`,
   environmentToken: 'Environment token',
   loading: 'Loading …',
