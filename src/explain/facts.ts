@@ -113,7 +113,7 @@ export function factsOf(exchange: ExchangeView, forwarded: boolean): ExchangeFac
     requestId: exchange.requestId,
     traceId: exchange.traced()?.traceId,
     startedMs: exchange.startedAtMs,
-    configVersion: context.snapshot().configVersion,
+    configVersion: exchange.configVersion,
     method: exchange.method,
     host: isReadable ? head.host : '',
     path: exchange.path,

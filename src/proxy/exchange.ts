@@ -97,6 +97,8 @@ export class Exchange implements AnswerableExchange {
   readonly trace: ExchangeTrace | undefined = undefined;
   /** -1 until it is read. */
   #nowMs = -1;
+  /** Of the latest match; -1 before it. */
+  #configVersion = -1;
   /** Whether it has a permit of the exchange limiter. */
   #isCounted = false;
   /** The exchanges of its app that it is counted in. */
@@ -132,6 +134,10 @@ export class Exchange implements AnswerableExchange {
     if (this.#nowMs >= 0) return this.#nowMs;
     const { clock } = this.context;
     return Math.round(clock.nowMs() - (clock.monotonicMs() - this.startedMs));
+  }
+
+  get configVersion(): number {
+    return this.#configVersion < 0 ? this.context.snapshot().configVersion : this.#configVersion;
   }
 
   header(lowerName: string): string | undefined {
@@ -210,6 +216,7 @@ export class Exchange implements AnswerableExchange {
     suffixStart: number,
   ): void {
     const self = writable(this);
+    this.#configVersion = this.context.snapshot().configVersion;
     self.matchedMethod = method;
     self.version = version;
     self.route = route;

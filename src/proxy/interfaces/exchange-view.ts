@@ -36,6 +36,8 @@ export interface ExchangeView extends RequestFacts {
   readonly matchedMethod: string;
   readonly version: Version | undefined;
   readonly route: Route | undefined;
+  /** The configuration that decided, which may be older than the current one; without a match, the current one. */
+  readonly configVersion: number;
   /** Index in `path` of the part after the gateway path. */
   readonly suffixStart: number;
   /** The target of the latest attempt, if the revision has several; see `backendOf`. */

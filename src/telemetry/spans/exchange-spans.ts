@@ -77,7 +77,7 @@ export class ExchangeSpans {
     writer.nanoseconds(SPAN.end, epochMs + (startedMs + durationMs));
     writer.raw(this.#blocks.server(exchange));
     const host = exchange.method === '' ? '' : connection.head.host;
-    writer.raw(this.#blocks.place(exchange.context.snapshot().configVersion, host));
+    writer.raw(this.#blocks.place(exchange.configVersion, host));
     const { caller } = exchange.evaluation;
     if (caller.kind !== 'anonymous') writer.raw(this.#blocks.caller(caller));
     writeRequest(writer, exchange);

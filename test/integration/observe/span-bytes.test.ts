@@ -139,7 +139,7 @@ function twinOf(exchange: ExchangeView, trace: ExchangeTrace, serverId: string):
       'url.scheme': 'http',
       'error.type': status >= 500 ? (errorCode ?? String(status)) : undefined,
       'headgate.error_code': errorCode,
-      'headgate.config_version': exchange.context.snapshot().configVersion,
+      'headgate.config_version': exchange.configVersion,
       'server.address': host,
       'server.port': port === undefined ? undefined : Number(port),
       'headgate.caller.kind': isKnown ? caller.kind : undefined,

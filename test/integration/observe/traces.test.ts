@@ -3,6 +3,7 @@
  * collector is dead, slow or refuses.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import type { Socket } from 'node:net';
 import { platform, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -254,6 +255,32 @@ describe('with everything kept', () => {
         trace_id: TRACE,
         trace_url: `https://tempo.example/trace/${TRACE}?x=1`,
       });
+  });
+
+  it('has the configuration that decided, also if the request ends under another one, as explain does', async () => {
+    const sockets: Socket[] = [];
+    const slow = await startRawOrigin((socket) => sockets.push(socket));
+    try {
+      await createService(gateway, 'slow', slow.port);
+      const { config_version: decided } = await gateway.must('GET', '/config');
+      const asked = request(gateway, '/slow/v1/x');
+      await until(() => sockets[0]);
+      await gateway.must('PATCH', '/apps/slow', { description: 'changed' });
+      sockets[0]?.end('no response\r\n\r\n');
+      const { status, headers } = await asked;
+      expect(status).toBe(502);
+      const id = headers['x-request-id'];
+      expect((await serverSpan(id)).attributes['headgate.config_version']).toBe(decided);
+      expect((await gateway.must('GET', `/explain/${id}`)).config_version).toBe(decided);
+      const { config_version: now } = await gateway.must('GET', '/config');
+      expect(now).toBe(decided + 1);
+      // A request without a route is decided, too.
+      const unmatched = await request(gateway, '/nothing/here');
+      const span = await serverSpan(unmatched.headers['x-request-id']);
+      expect(span.attributes['headgate.config_version']).toBe(now);
+    } finally {
+      await slow.close();
+    }
   });
 
   it('has metrics as they are scraped, by the names of the conventions', async () => {
