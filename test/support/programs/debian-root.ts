@@ -13,11 +13,13 @@ apt-get update -q && apt-get install -q -y --no-install-recommends "$@"' install
 
 /** @param path of the root, which must not exist. @param packages beyond those that every Debian has */
 export function makeDebianRoot(path: string, packages: readonly string[] = []): void {
-  if (READY_ROOT === undefined)
-    execFileSync(installedProgram('debootstrap', 'debootstrap'), ['--variant=minbase', 'bookworm', path], {
+  // What is mounted meanwhile is seen by these programs alone: removing the folder can never lead into /proc.
+  if (READY_ROOT === undefined) {
+    const debootstrap = installedProgram('debootstrap', 'debootstrap');
+    execFileSync('unshare', ['--mount', debootstrap, '--variant=minbase', 'bookworm', path], {
       stdio: 'pipe',
     });
-  else execFileSync('cp', ['-a', READY_ROOT, path]);
+  } else execFileSync('cp', ['-a', READY_ROOT, path]);
   if (packages.length === 0) return;
   copyFileSync('/etc/resolv.conf', join(path, 'etc/resolv.conf'));
   // Nothing is started while the packages are installed.
