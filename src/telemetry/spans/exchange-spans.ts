@@ -9,12 +9,12 @@
 import { cut } from '../../observe/cut.ts';
 import { randomWord } from '../../lib/ids.ts';
 import { maskCredentials } from '../../observe/log.ts';
-import type { ExchangeView } from '../../proxy/interfaces/exchange-view.ts';
-import type { ExchangeTrace, TracedAttempt } from '../../proxy/tracing/exchange-trace.ts';
+import type { TracedAttempt } from '../../proxy/tracing/exchange-trace.ts';
 import type { TraceIds } from '../../proxy/tracing/traceparents.ts';
 import { upstreamPath } from '../../proxy/upstream-path.ts';
 import { attributeKey, writeAttribute, type AttributeValue } from '../otlp/attributes.ts';
 import type { ProtobufWriter } from '../otlp/protobuf-writer.ts';
+import type { KeptExchange } from './kept-exchange.ts';
 import { EVENT, isKnownMethod, SPAN, SpanBlocks, TEXT_CHARS_MAX } from './span-blocks.ts';
 
 /** The number of the field in ScopeSpans: each span of a batch is one such field. */
@@ -44,15 +44,16 @@ export class ExchangeSpans {
   #server1 = 0;
 
   /**
-   * Appends the spans of an exchange that has ended.
+   * Appends the spans of an exchange.
    * @param epochMs Unix milliseconds when the monotonic clock was 0
    * @returns their number
    */
-  write(writer: ProtobufWriter, exchange: ExchangeView, trace: ExchangeTrace, epochMs: number): number {
+  write(writer: ProtobufWriter, exchange: KeptExchange, epochMs: number): number {
+    const { trace } = exchange;
     const ids = trace.rootIds;
     this.#server0 = randomWord();
     this.#server1 = randomWord();
-    this.#writeServer(writer, exchange, trace, ids, epochMs);
+    this.#writeServer(writer, exchange, ids, epochMs);
     const { attempts } = trace;
     for (let index = 0; index < attempts.length; index++) {
       const attempt = attempts[index] as TracedAttempt;
@@ -61,14 +62,8 @@ export class ExchangeSpans {
     return 1 + attempts.length;
   }
 
-  #writeServer(
-    writer: ProtobufWriter,
-    exchange: ExchangeView,
-    trace: ExchangeTrace,
-    ids: TraceIds,
-    epochMs: number,
-  ): void {
-    const { startedMs, durationMs, connection } = exchange;
+  #writeServer(writer: ProtobufWriter, exchange: KeptExchange, ids: TraceIds, epochMs: number): void {
+    const { trace, startedMs, durationMs, caller } = exchange;
     const start = writer.begin(SPANS_FIELD);
     writer.id128(SPAN.traceId, ids.trace0, ids.trace1, ids.trace2, ids.trace3);
     writer.id64(SPAN.spanId, this.#server0, this.#server1);
@@ -76,9 +71,7 @@ export class ExchangeSpans {
     writer.nanoseconds(SPAN.start, epochMs + startedMs);
     writer.nanoseconds(SPAN.end, epochMs + (startedMs + durationMs));
     writer.raw(this.#blocks.server(exchange));
-    const host = exchange.method === '' ? '' : connection.head.host;
-    writer.raw(this.#blocks.place(exchange.configVersion, host));
-    const { caller } = exchange.evaluation;
+    writer.raw(this.#blocks.place(exchange.configVersion, exchange.host));
     if (caller.kind !== 'anonymous') writer.raw(this.#blocks.caller(caller));
     writeRequest(writer, exchange);
     this.#writeEvents(writer, exchange, epochMs);
@@ -86,11 +79,10 @@ export class ExchangeSpans {
   }
 
   /** Events for the stages that decided, or would have decided without shadow mode. */
-  #writeEvents(writer: ProtobufWriter, exchange: ExchangeView, epochMs: number): void {
-    const { evaluation, errorCode, startedMs, durationMs } = exchange;
-    const { limit, deniedBy, shadowDenials } = evaluation;
+  #writeEvents(writer: ProtobufWriter, exchange: KeptExchange, epochMs: number): void {
+    const { limit, deniedBy, shadowDenials, errorCode, startedMs, durationMs } = exchange;
     const endedMs = epochMs + (startedMs + durationMs);
-    const attemptedMs = exchange.trace?.attempts[0]?.startedMs;
+    const attemptedMs = exchange.trace.attempts[0]?.startedMs;
     const decidedMs = attemptedMs === undefined ? endedMs : epochMs + attemptedMs;
     if (limit !== undefined) {
       const start = writer.begin(SPAN.events);
@@ -115,7 +107,7 @@ export class ExchangeSpans {
   /** The span of one attempt: it ends when the attempt failed, or when the client had its response. */
   #writeClient(
     writer: ProtobufWriter,
-    exchange: ExchangeView,
+    exchange: KeptExchange,
     attempt: TracedAttempt,
     ids: TraceIds,
     index: number,
@@ -139,17 +131,17 @@ export class ExchangeSpans {
 }
 
 /** Attributes that differ between requests. */
-function writeRequest(writer: ProtobufWriter, exchange: ExchangeView): void {
+function writeRequest(writer: ProtobufWriter, exchange: KeptExchange): void {
   const path = exchange.path || '/';
   writer.textAttribute(SPAN.attributes, KEY.path, masked(cut(path, PATH_CHARS_MAX)));
   writer.textAttribute(SPAN.attributes, KEY.client, exchange.clientIp);
   writer.textAttribute(SPAN.attributes, KEY.requestId, exchange.requestId);
-  if (exchange.method !== '') {
-    const agent = exchange.header('user-agent');
+  if (exchange.isReadable) {
+    const { method, userAgent: agent } = exchange;
     if (agent !== undefined)
       writer.textAttribute(SPAN.attributes, KEY.userAgent, masked(cut(agent, TEXT_CHARS_MAX)));
-    if (!isKnownMethod(exchange.method))
-      writer.textAttribute(SPAN.attributes, KEY.originalMethod, cut(exchange.method, TEXT_CHARS_MAX));
+    if (!isKnownMethod(method))
+      writer.textAttribute(SPAN.attributes, KEY.originalMethod, cut(method, TEXT_CHARS_MAX));
   }
   if (exchange.retries > 0) writer.integerAttribute(SPAN.attributes, KEY.retries, exchange.retries);
 }

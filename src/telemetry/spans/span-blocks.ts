@@ -5,11 +5,11 @@
 import { ownText } from '../../http/latin1.ts';
 import { cut } from '../../observe/cut.ts';
 import type { Caller } from '../../policy/stage.ts';
-import type { ExchangeView } from '../../proxy/interfaces/exchange-view.ts';
 import type { Route } from '../../proxy/interfaces/route.ts';
 import type { TracedAttempt } from '../../proxy/tracing/exchange-trace.ts';
 import { writeAttribute, type AttributeValue } from '../otlp/attributes.ts';
 import { ProtobufWriter } from '../otlp/protobuf-writer.ts';
+import type { KeptExchange } from './kept-exchange.ts';
 
 export const SPAN = {
   traceId: 1,
@@ -64,9 +64,8 @@ export class SpanBlocks {
   #lastPlace: Uint8Array | undefined;
 
   /** The shared part of a server span: its name, kind, status, and the attributes of route and outcome. */
-  server(exchange: ExchangeView): Uint8Array {
-    const { route, status, connection, errorCode, isAborted } = exchange;
-    const { protocol, isSecure } = connection;
+  server(exchange: KeptExchange): Uint8Array {
+    const { route, status, protocol, isSecure, errorCode, isAborted } = exchange;
     const method = spanMethod(exchange);
     // Nearly all exchanges: a number is found faster than a text.
     const isPlain = errorCode === undefined && !isAborted;
@@ -134,7 +133,7 @@ export class SpanBlocks {
    * The shared part of an attempt's span: name, kind, status, and all attributes except `url.full` and the number
    * of the attempt.
    */
-  client(exchange: ExchangeView, attempt: TracedAttempt): ClientBlock {
+  client(exchange: KeptExchange, attempt: TracedAttempt): ClientBlock {
     const { target, route, status, failure, failedMs } = attempt;
     const { scheme } = route.revision.backend;
     const method = spanMethod(exchange);
@@ -153,8 +152,8 @@ export class SpanBlocks {
     return kept;
   }
 
-  #makeServer({ route, status, connection, errorCode, isAborted }: ExchangeView, method: string): Uint8Array {
-    const { protocol, isSecure } = connection;
+  #makeServer(exchange: KeptExchange, method: string): Uint8Array {
+    const { route, status, protocol, isSecure, errorCode, isAborted } = exchange;
     const { template, version, revision } = route ?? {};
     return this.#make(() => {
       this.#writer.string(SPAN.name, template === undefined ? method : `${method} ${template}`);
@@ -226,9 +225,8 @@ function keep<K, V>(kept: Map<K, V>, key: K, value: V): V {
   return value;
 }
 
-function spanMethod({ method, connection }: ExchangeView): string {
-  const sent = method || connection.head.method;
-  return METHODS.has(sent) ? sent : '_OTHER';
+function spanMethod({ method }: KeptExchange): string {
+  return METHODS.has(method) ? method : '_OTHER';
 }
 
 function protocolNumber(protocol: string): number {
