@@ -54,7 +54,7 @@ const LABELS: Readonly<Record<string, string>> = {
     'level that set the limit: `endpoint`, `revision`, `version`, `app`, `global`, `keys`, `ip`, `auth_failures` or `other`',
   driver: '`sqlite` or `postgres`',
   listener:
-    '`traffic` or `management`; `backends`: the gateway presents it to backends; `clients`: the gateway verifies client certificates with it',
+    '`traffic` or `management`; `backends` and `collectors`: the gateway presents it to backends, or to collectors of telemetry; `clients`: the gateway verifies client certificates with it',
   certificate: 'position of the certificate in the setting or in its folder, from 1',
   name: 'first name in the certificate; for `backends` and `clients` the name of its files',
   result: '`applied`, `unchanged` or `refused`',

@@ -15,6 +15,7 @@ import {
 } from '../control/certificates/certificates.ts';
 import { ClientCertificateWatch } from '../control/certificates/client-certificates.ts';
 import { TrustWatch } from '../control/certificates/trust-watch.ts';
+import type { CollectorFilesWatch } from '../control/reporting/collector-files.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../observe/log.ts';
 import type { CertificateFacts, CertificatePair } from '../proxy/downstream/tls/tls-certificate.ts';
@@ -98,11 +99,17 @@ export interface PublishCertificates {
 export class CertificateWatches {
   readonly #listeners: Partial<Record<ListenerName, CertificateWatch>> = {};
   readonly #backends: ClientCertificateWatch | undefined;
+  readonly #collectors: Pick<CollectorFilesWatch, 'facts'> | undefined;
   /** undefined when there is no folder of authorities. */
   readonly trust: TrustWatch | undefined;
   readonly #publish: PublishCertificates;
 
-  constructor({ settings, clock, log }: Parts, read: ReadCertificates, publish: PublishCertificates) {
+  constructor(
+    { settings, clock, log, collectorFiles }: Parts,
+    read: ReadCertificates,
+    publish: PublishCertificates,
+  ) {
+    this.#collectors = collectorFiles;
     this.#backends = read.backends;
     this.trust = read.clients;
     this.#publish = publish;
@@ -121,7 +128,7 @@ export class CertificateWatches {
     }
   }
 
-  /** Facts by listener; `backends` has the client certificates for backends. */
+  /** Facts by listener; `backends` and `collectors` have the client certificates for them. */
   get facts(): Readonly<Record<string, readonly CertificateFacts[]>> {
     const { traffic, management } = this.#listeners;
     return {
@@ -129,6 +136,7 @@ export class CertificateWatches {
       ...(management && { management: management.facts }),
       ...(this.#backends && { backends: this.#backends.facts }),
       ...(this.trust && { clients: this.trust.facts }),
+      ...(this.#collectors && { collectors: this.#collectors.facts }),
     };
   }
 

@@ -103,7 +103,7 @@ function limitStoreState({ settings, limitNode }: Parts): GatewayState['limit_st
 function certificateStates(parts: Parts, { watches }: StateParts): GatewayState['certificates'] {
   const nowMs = parts.clock.nowMs();
   const ordered = orderedCertificateFacts(parts, ORDERED_SHOWN_MAX);
-  return (['traffic', 'management', 'backends', 'clients'] as const).flatMap((listener) =>
+  return (['traffic', 'management', 'backends', 'clients', 'collectors'] as const).flatMap((listener) =>
     [...(watches.facts[listener] ?? []), ...(listener === 'traffic' ? ordered : [])].map((facts) => ({
       listener,
       names: [...facts.names],

@@ -255,7 +255,7 @@ export type ListedChange = { readonly change: "create" | "update" | "delete"; re
 
 export type ListedSessionActor = { readonly id: string; readonly name: string; readonly role: "admin" | "editor" | "viewer" | null };
 
-export type ListenerCertificate = { readonly listener: "traffic" | "management" | "backends" | "clients"; readonly names: readonly (string)[]; readonly valid_from: string; readonly expires_at: string; readonly days_left: number; readonly state: "valid" | "expires_soon" | "expired" | "not_valid_yet"; readonly crl_update_due_at: string | null };
+export type ListenerCertificate = { readonly listener: "traffic" | "management" | "backends" | "clients" | "collectors"; readonly names: readonly (string)[]; readonly valid_from: string; readonly expires_at: string; readonly days_left: number; readonly state: "valid" | "expires_soon" | "expired" | "not_valid_yet"; readonly crl_update_due_at: string | null };
 
 export type LiveEvent = LiveExchange | LiveStatus;
 

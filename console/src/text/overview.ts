@@ -170,6 +170,7 @@ export const partsWords = {
     management: 'management',
     backends: 'for backends',
     clients: 'to verify clients',
+    collectors: 'for collectors',
   },
   certificateStates: {
     valid: 'valid',

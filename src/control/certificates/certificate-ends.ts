@@ -13,8 +13,11 @@ const WARN_BEFORE_MS = 14 * DAY_MS;
 
 /** Who presents the certificates to clients. */
 export type ListenerName = 'traffic' | 'management';
-/** `backends`: the gateway presents them to backends; `clients`: it verifies client certificates with them. */
-export type CertificateUse = ListenerName | 'backends' | 'clients';
+/**
+ * `backends` and `collectors`: the gateway presents them to backends, or to collectors of telemetry; `clients`: it
+ * verifies client certificates with them.
+ */
+export type CertificateUse = ListenerName | 'backends' | 'clients' | 'collectors';
 
 export interface CertificateProblem {
   /** Position in the setting, from 1. */
@@ -69,6 +72,7 @@ function sentenceOf({ certificate, facts, state }: CertificateProblem, use: Cert
 
 function subjectOf(certificate: number, name: string, also: string, use: CertificateUse): string {
   if (use === 'backends') return `The client certificate "${name}"`;
+  if (use === 'collectors') return `The client certificate for collectors${also}`;
   if (use === 'clients') return `A trusted certificate of "${name}"`;
   return `Certificate ${certificate} of the ${use} listener${also}`;
 }
@@ -78,6 +82,7 @@ const WHAT: Readonly<Record<CertificateUse, string>> = {
   management: 'a certificate of the management listener',
   backends: 'a client certificate',
   clients: 'a trusted certificate for clients',
+  collectors: 'a client certificate for collectors',
 };
 
 const MESSAGES = {

@@ -18,7 +18,9 @@ export class CertificateEvents {
     this.#days = days;
   }
 
-  /** @param listener where they are used: `traffic`, `management`, `backends`, or `clients` for authorities */
+  /**
+   * @param listener where they are used: `traffic`, `management`, `backends`, `collectors`; `clients` for authorities
+   */
   look(listener: string, certificates: readonly CertificateFacts[], nowMs: number): void {
     if (this.#days.length === 0) return;
     for (const { names, expiresAtMs } of certificates) {

@@ -19,6 +19,7 @@ const SETTINGS: Readonly<Record<CertificateUse, string>> = {
   management: 'GATEWAY_SERVER__TLS__CERT_FILE',
   backends: 'GATEWAY_PROXY__CLIENT_CERTIFICATES',
   clients: 'GATEWAY_PROXY__CLIENT_CAS',
+  collectors: 'GATEWAY_OTEL__CLIENT_CERT_FILE',
 };
 
 /** Beyond this number, the rest is one problem. */
@@ -28,7 +29,7 @@ export function certificatesToRenew(
   facts: Readonly<Partial<Record<string, readonly CertificateFacts[]>>>,
   nowMs: number,
 ): FoundProblem[] {
-  return (['traffic', 'management', 'backends', 'clients'] as const).flatMap((use) =>
+  return (['traffic', 'management', 'backends', 'clients', 'collectors'] as const).flatMap((use) =>
     certificateProblems(facts[use] ?? [], nowMs).map((problem) =>
       found(
         SEVERITIES[problem.state],

@@ -9,7 +9,9 @@ import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../observe/log.ts';
 import type { OtelConnection } from '../../settings/settings-types.ts';
 import type { ConnectionStart, Signal } from '../../telemetry/export/export-messages.ts';
+import { certificateFacts, type CertificateFacts } from '../../proxy/downstream/tls/tls-certificate.ts';
 import { isCertificateText } from '../../x509/certificate.ts';
+import { CertificateReminder } from '../certificates/certificate-ends.ts';
 import type { UnusableFiles } from '../certificates/certificates.ts';
 import { FileWatch } from '../certificates/file-watch.ts';
 
@@ -93,7 +95,9 @@ export interface CollectorFilesDeps {
 export class CollectorFilesWatch {
   readonly #deps: CollectorFilesDeps;
   readonly #files: FileWatch;
+  readonly #reminder: CertificateReminder;
   #inUse: string;
+  #facts: readonly CertificateFacts[];
 
   constructor(deps: CollectorFilesDeps) {
     const { connections, read, clock, log } = deps;
@@ -104,6 +108,8 @@ export class CollectorFilesWatch {
     ]);
     this.#deps = deps;
     this.#inUse = JSON.stringify(read);
+    this.#facts = factsOf(read);
+    this.#reminder = new CertificateReminder(clock, log, 'collectors');
     this.#files = new FileWatch({
       paths: [...new Set(named.filter((path) => path !== undefined))],
       load: async () => this.#load(),
@@ -111,6 +117,11 @@ export class CollectorFilesWatch {
         log.error({ reason }, 'cannot use the new files for a collector; the old ones stay in use'),
       clock,
     });
+  }
+
+  /** Of the client certificates in use. */
+  get facts(): readonly CertificateFacts[] {
+    return this.#facts;
   }
 
   get unusable(): readonly UnusableFiles[] {
@@ -125,7 +136,7 @@ export class CollectorFilesWatch {
   }
 
   start(): void {
-    this.#files.start();
+    this.#files.start(() => this.#reminder.look(this.#facts));
   }
 
   stop(): Promise<void> {
@@ -143,9 +154,20 @@ export class CollectorFilesWatch {
     if (text === this.#inUse) return undefined;
     this.#deps.publish(read);
     this.#inUse = text;
+    this.#facts = factsOf(read);
     this.#deps.log.info('the files for collectors were reloaded');
     return undefined;
   }
+}
+
+/** Each certificate once, although most are for all signals. */
+function factsOf(connections: Connections): CertificateFacts[] {
+  const keys = new Map<string, string>();
+  for (const { cert, key } of Object.values(connections))
+    if (cert !== undefined && key !== undefined) keys.set(cert, key);
+  return Array.from(keys, ([cert, key]) => certificateFacts({ cert, key })).flatMap((facts) =>
+    'error' in facts ? [] : [facts],
+  );
 }
 
 /** The error of OpenSSL for a certificate or key; undefined if they can be used, or there are none. */

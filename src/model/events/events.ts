@@ -196,7 +196,7 @@ export const EVENT_ROWS = [
     Type.Object(
       {
         listener: text(
-          'Where it is used: at the listener `traffic` or `management`, towards `backends`, or to verify `clients`.',
+          'Where it is used: at the listener `traffic` or `management`, towards `backends` or `collectors` of telemetry, or to verify `clients`.',
         ),
         names: Type.Array(text('A name in the certificate.'), { maxItems: 20 }),
         expires_at: dateTime('When it expires.'),

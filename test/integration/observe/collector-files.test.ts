@@ -9,6 +9,7 @@ import type { TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { until } from '../../support/measure/until.ts';
+import { CertificateMaker } from '../../support/programs/certificate-maker.ts';
 
 const TLS = resolve(import.meta.dirname, '../../support/tls');
 const read = (name: string): string => readFileSync(join(TLS, `${name}.pem`), 'utf8');
@@ -92,3 +93,40 @@ it(
     expect(JSON.stringify(gateway.logs())).not.toContain('PRIVATE KEY');
   },
 );
+
+it('a client certificate that expires soon is an event, a problem and a metric', async () => {
+  const maker = new CertificateMaker();
+  const extensions = ['subjectAltName=DNS:edge.test'];
+  const { name } = maker.authority('edge', { days: 10, extensions });
+  const ending = await startGateway({
+    env: {
+      GATEWAY_OTEL__ENDPOINT: 'https://127.0.0.1:1',
+      GATEWAY_OTEL__CLIENT_CERT_FILE: join(maker.folder, `${name}.pem`),
+      GATEWAY_OTEL__CLIENT_KEY_FILE: join(maker.folder, `${name}.key`),
+    },
+  });
+  try {
+    const event = await until(async () => (await ending.must('GET', '/events?type=certificate.ending'))[0]);
+    expect(event).toMatchObject({
+      subject: { kind: 'certificate', name: 'edge.test' },
+      data: { listener: 'collectors', names: ['edge.test'], days_left: 9 },
+    });
+    expect(await ending.must('GET', '/problems')).toContainEqual(
+      expect.objectContaining({
+        code: 'certificate_expires_soon',
+        detail: expect.stringMatching(/^The client certificate for collectors \(edge\.test\) expires at /),
+      }),
+    );
+    const [own] = await ending.must('GET', '/state');
+    expect(own.state.certificates).toMatchObject([{ listener: 'collectors', names: ['edge.test'] }]);
+    expect(String((await ending.api('GET', '//metrics')).body)).toContain(
+      'headgate_tls_certificate_expiry_seconds{listener="collectors",certificate="1",name="edge.test"} ',
+    );
+    expect(ending.logs()).toContainEqual(
+      expect.objectContaining({ msg: 'a client certificate for collectors expires soon' }),
+    );
+  } finally {
+    await ending.stop();
+    maker.remove();
+  }
+});

@@ -77,9 +77,9 @@ const LimitCountersSchema = Type.Object(
 
 const ListenerCertificateSchema = Type.Object(
   {
-    listener: oneOf(['traffic', 'management', 'backends', 'clients'], {
+    listener: oneOf(['traffic', 'management', 'backends', 'clients', 'collectors'], {
       description:
-        'The listener that presents it to clients; `backends`: the gateway presents it to backends; `clients`: certificates of clients are verified with it; of a file with several certificates, the one that expires first is shown.',
+        'The listener that presents it to clients; `backends` and `collectors`: the gateway presents it to backends, or to collectors of telemetry; `clients`: certificates of clients are verified with it; of a file with several certificates, the one that expires first is shown.',
     }),
     names: Type.Array(Type.String(), {
       description:
