@@ -8,7 +8,7 @@ import { systemClock } from '../../lib/clock.ts';
 import { StorageUnavailable } from '../../storage/storage-errors.ts';
 import { isFailure, type Failure } from '../api/failure.ts';
 import type { Actor } from './admin-auth.ts';
-import { UnansweredClients } from './unanswered.ts';
+import { UnansweredPeers } from '../../lib/sockets/unanswered-peers.ts';
 
 export interface LastingCall {
   /** The last event that the client received, when it resumes a stream. */
@@ -21,7 +21,7 @@ export interface LastingCall {
   onGone(listener: () => void): void;
 }
 
-const unanswered = new UnansweredClients(systemClock);
+const unanswered = new UnansweredPeers(systemClock);
 
 /** @param admit authenticates the call again, and checks its role */
 export function lastingCall(

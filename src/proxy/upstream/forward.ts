@@ -149,6 +149,8 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
 
   onDeadline(): void {
     const { connection } = this.#exchange;
+    if (this.#stream?.isBackendGone === true && this.#phase !== 'done')
+      return this.#giveUp({ cause: 'idle_timeout', fault: 'no_acknowledgement' });
     switch (this.#phase) {
       case 'connecting':
         return this.#giveUp({ cause: 'connect_timeout', fault: 'slow_accept' });
@@ -203,7 +205,7 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
 
   extendIdle(): void {
     this.#progressAtMs = this.#exchange.context.deadlines.nowMs;
-    this.#setDeadline(this.#idleTimeoutMs);
+    this.#setDeadline(this.idleTimeoutMs);
   }
 
   onRequestSent(): void {
@@ -234,7 +236,7 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
     this.#owner.onAnswered(head.status);
     this.#owner.report.succeeded();
     exchange.connection.writeText(switchingResponseHead(exchange, head, head.upgrade));
-    this.#tunnel = new Tunnel(exchange, connection, this.#idleTimeoutMs);
+    this.#tunnel = new Tunnel(exchange, connection, this.idleTimeoutMs);
     this.#tunnel.start();
   }
 
@@ -457,7 +459,7 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
     this.#owner.onAttemptFailed(failure, upstream);
   }
 
-  get #idleTimeoutMs(): number {
+  get idleTimeoutMs(): number {
     return this.#timeouts?.idleMs ?? this.#exchange.context.options.idleTimeoutMs;
   }
 

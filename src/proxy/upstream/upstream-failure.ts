@@ -49,6 +49,7 @@ const FAULTS = {
   too_many_interims: `more than ${INTERIM_RESPONSES_MAX} interim responses`,
   slow_accept: 'the backend did not accept the connection in time',
   slow_request: 'the backend stopped reading the request',
+  no_acknowledgement: 'the backend is gone: it acknowledges nothing of the request',
   slow_continue: 'the backend did not ask for the body in time',
   slow_response: 'the backend did not begin its response in time',
   slow_body: 'the backend stopped in the middle of its response',

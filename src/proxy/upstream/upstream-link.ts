@@ -5,6 +5,8 @@
 import type * as net from 'node:net';
 import type { CompiledBackend } from '../../config/types.ts';
 import { chunkHeader } from '../../http/bodies/chunked-decoder.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { UnansweredPeers } from '../../lib/sockets/unanswered-peers.ts';
 import { latin1Text } from '../../http/latin1.ts';
 import type { BodyBuffer } from '../io/body-buffer-pool.ts';
 import { SocketReader } from '../io/read-buffers.ts';
@@ -13,6 +15,8 @@ import { retainedCopy } from '../io/write-backlog.ts';
 import { TEXT_BODY_BYTES_MAX } from '../options.ts';
 import type { BodyMemory } from './upstream.ts';
 import { connect, type ConnectionMeans } from './upstream-socket.ts';
+
+const unanswered = new UnansweredPeers(systemClock);
 
 export abstract class UpstreamLink {
   readonly isTls: boolean;
@@ -65,6 +69,11 @@ export abstract class UpstreamLink {
    */
   get isUnsent(): boolean {
     return this.writer?.departures === this.#departuresBefore;
+  }
+
+  /** See `Upstream.isUnanswered`. */
+  isUnanswered(): boolean {
+    return unanswered.has(this.socket);
   }
 
   /** Whether everything written has been passed to the kernel. */

@@ -74,6 +74,12 @@ export interface Upstream {
   readonly isFlushed: boolean;
 
   /**
+   * Whether the backend has acknowledged nothing for seconds of what it was sent. Not for each piece of a body: it asks
+   * the system. Absent where a connection finds that out itself.
+   */
+  isUnanswered?(): boolean;
+
+  /**
    * Begins an exchange; the request's method determines how responses are read.
    * @param upgrade the requested protocol, so that a 101 with its name is a response
    */

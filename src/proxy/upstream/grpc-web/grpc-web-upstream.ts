@@ -56,6 +56,10 @@ export class GrpcWebUpstream implements Upstream {
     return this.#inner.connected;
   }
 
+  isUnanswered(): boolean {
+    return this.#inner.isUnanswered?.() ?? false;
+  }
+
   get isUnsent(): boolean {
     return this.#inner.isUnsent;
   }

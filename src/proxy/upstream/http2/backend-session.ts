@@ -192,6 +192,10 @@ export class BackendSession implements ChosenFrom, StreamHost, LinkOwner, WireOw
     if (this.#phase === 'open') this.#ping();
   }
 
+  isUnanswered(): boolean {
+    return this.#link.isUnanswered();
+  }
+
   leave(stream: BackendStream, code: number | undefined): void {
     if (!this.#streams.delete(stream)) return;
     this.#waiting.delete(stream);

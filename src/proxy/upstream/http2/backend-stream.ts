@@ -37,6 +37,8 @@ export interface StreamHost {
   heard(): void;
   /** A stream has received nothing for the whole patience of its exchange: the backend may be gone. */
   suspect(): void;
+  /** See `Upstream.isUnanswered`. */
+  isUnanswered(): boolean;
   /** See `Upstream.retain`. */
   retain(bytes: Buffer): (() => void) | undefined;
   /**
@@ -105,6 +107,10 @@ export class BackendStream implements Upstream, WireStream {
 
   get expectsMore(): boolean {
     return this.#framing !== undefined && !this.isEndSeen;
+  }
+
+  isUnanswered(): boolean {
+    return this.#host?.isUnanswered() ?? false;
   }
 
   acquire(client: UpstreamClient, requestMethod: string): void {

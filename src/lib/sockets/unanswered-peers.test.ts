@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { UnansweredClients } from './unanswered.ts';
+import { UnansweredPeers } from './unanswered-peers.ts';
 
 const server = createServer();
 let client: Socket;
@@ -35,7 +35,7 @@ const hex = (port = 0): string => port.toString(16).toUpperCase().padStart(4, '0
 it('takes a client that acknowledges what it gets to be there', async () => {
   accepted.write('something');
   await new Promise((done) => client.once('data', done));
-  expect(new UnansweredClients(clock).has(accepted)).toBe(false);
+  expect(new UnansweredPeers(clock).has(accepted)).toBe(false);
 });
 
 it.each([
@@ -45,7 +45,7 @@ it.each([
   ['a client that does not read', '04:00000200', '00000009', false],
   ['no timer', '00:00000000', '00000000', false],
 ])('judges by the repetitions: %s', (_name, timer, repetitions, isGone) => {
-  const clients = new UnansweredClients(clock, (path) => withTimer(path, timer, repetitions));
+  const clients = new UnansweredPeers(clock, (path) => withTimer(path, timer, repetitions));
   expect(clients.has(accepted)).toBe(isGone);
   // The other end of the connection has a row of its own.
   expect(clients.has(client)).toBe(false);
@@ -53,7 +53,7 @@ it.each([
 
 it('reads the table at most once a second, and needs neither it nor an open socket', () => {
   let reads = 0;
-  const clients = new UnansweredClients(clock, () => {
+  const clients = new UnansweredPeers(clock, () => {
     reads++;
     throw new Error('no such file');
   });

@@ -1,14 +1,14 @@
 /**
- * Clients that are gone without a word, such as a notebook with a new address. A stream of events only writes, so
- * Node.js learns nothing of it, and Linux gives up on the connection after a quarter of an hour (`tcp_retries2` of
- * tcp(7)). But the system knows much earlier: it sends the same bytes again and again (`/proc/net/tcp`, proc_net(5)).
+ * Peers that are gone without a word, such as a notebook with a new address, or a backend whose machine has lost its
+ * power. Node.js learns nothing of that while it only writes, and Linux gives up on the connection after a quarter of
+ * an hour (`tcp_retries2` of tcp(7)). But the system knows much earlier: it sends the same bytes again and again
+ * (`/proc/net/tcp`, proc_net(5)).
  *
- * Reads the connections of the system at most once a second. Where that is impossible, all clients are taken to be
- * there.
+ * Reads the connections of the system at most once a second. Where that is impossible, all peers are taken to be there.
  */
 import { readFileSync, readlinkSync } from 'node:fs';
 import type { Socket } from 'node:net';
-import type { Clock } from '../../lib/clock.ts';
+import type { Clock } from '../clock.ts';
 
 const TABLES = ['/proc/self/net/tcp', '/proc/self/net/tcp6'];
 const READ_MS = 1_000;
@@ -17,7 +17,7 @@ const REPETITIONS = 5;
 /** That the timer of a connection is the one for repetitions. */
 const REPEATS = '01:';
 
-export class UnansweredClients {
+export class UnansweredPeers {
   readonly #clock: Pick<Clock, 'monotonicMs'>;
   readonly #readTable: (path: string) => string;
   #inodes: ReadonlySet<string> = new Set();
@@ -32,7 +32,7 @@ export class UnansweredClients {
     this.#readTable = readTable;
   }
 
-  /** Whether the client of a connection has acknowledged nothing for seconds although it was sent something. */
+  /** Whether the peer of a connection has acknowledged nothing for seconds although it was sent something. */
   has(socket: Socket): boolean {
     const inode = inodeOf(socket);
     if (inode === undefined) return false;

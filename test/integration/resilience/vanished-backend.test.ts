@@ -1,0 +1,70 @@
+/**
+ * A backend that is gone without a word in the middle of an upload, as when its machine loses its power: its packets
+ * are dropped in a network namespace. The client goes on to send a little, which the system keeps for the backend.
+ * Needs root, and the commands ip and iptables.
+ */
+import { once } from 'node:events';
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { connectRaw } from '../../support/clients/raw-client.ts';
+import { startGateway, type TestGateway } from '../../support/gateway.ts';
+import { until } from '../../support/measure/until.ts';
+import { createService } from '../../support/traffic.ts';
+
+const NAME = `hg${process.pid % 100_000}`;
+const HOST = `10.231.${process.pid % 250}.2`;
+const PORTS = { http1: 9_911, h2: 9_912 };
+const OWN = HOST.replace(/2$/, '1');
+const run = (command: string): boolean => spawnSync('sh', ['-ec', command]).status === 0;
+const canRun = run(`
+  ip netns add ${NAME}
+  ip link add ${NAME}a type veth peer name ${NAME}b netns ${NAME}
+  ip addr add ${OWN}/24 dev ${NAME}a && ip link set ${NAME}a up
+  ip -n ${NAME} addr add ${HOST}/24 dev ${NAME}b && ip -n ${NAME} link set ${NAME}b up
+  ip netns exec ${NAME} iptables -L`);
+const BACKEND = `
+  const read = (stream) => stream.resume();
+  require('node:net').createServer(read).listen(${PORTS.http1}, () =>
+    require('node:http2').createServer().on('stream', read).listen(${PORTS.h2}, () => console.log('up')))`;
+
+let backend: ChildProcess | undefined;
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startGateway({ env: { GATEWAY_PROXY__IDLE_TIMEOUT_MS: '4000' } });
+  if (!canRun) return;
+  backend = spawn('ip', ['netns', 'exec', NAME, process.execPath, '-e', BACKEND], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  if (backend.stdout !== null) await once(backend.stdout, 'data');
+});
+afterAll(async () => {
+  await gateway.stop();
+  backend?.kill();
+  run(`ip netns del ${NAME}`);
+});
+
+it.skipIf(!canRun).each(['http1', 'h2'] as const)(
+  'an upload by %s ends with the next idle time-out, also while the client sends',
+  { timeout: 60_000 },
+  async (protocol) => {
+    const revision = { backend_host: HOST, backend_protocol: protocol };
+    await createService(gateway, protocol, PORTS[protocol], { revision });
+    const client = await connectRaw(gateway.proxyPort);
+    client.write(`POST /${protocol}/v1/x HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n`);
+    const sending = setInterval(() => client.write('1\r\na\r\n'), 250);
+    try {
+      // Longer than the idle time-out: as long as the backend acknowledges, an upload may be slow.
+      await new Promise((done) => setTimeout(done, 6_000));
+      expect(client.received()).toBe('');
+      expect(run(`ip netns exec ${NAME} iptables -I INPUT -j DROP`)).toBe(true);
+      // The next look finds it, once the system has tried for six seconds or more.
+      expect((await client.response({ timeoutMs: 25_000 })).status).toBe(504);
+      const line = `is gone: it acknowledges nothing of the request","app":"${protocol}"`;
+      await until(() => gateway.output().includes(line));
+    } finally {
+      run(`ip netns exec ${NAME} iptables -F INPUT`);
+      clearInterval(sending);
+      client.end();
+    }
+  },
+);
