@@ -51,6 +51,22 @@ it.each([
   expect(clients.has(client)).toBe(false);
 });
 
+it('rests after a reading that took long, and takes all to be there when what it knows is old', () => {
+  let reads = 0;
+  const peers = new UnansweredPeers(clock, (path) => {
+    reads++;
+    nowMs += 20;
+    return withTimer(path, '01:00000200', '00000009');
+  });
+  expect(peers.has(accepted)).toBe(true);
+  nowMs += 3_000;
+  expect(peers.has(accepted)).toBe(false);
+  expect(reads).toBe(2);
+  nowMs += 1_100;
+  expect(peers.has(accepted)).toBe(true);
+  expect(reads).toBe(4);
+});
+
 it('reads the table at most once a second, and needs neither it nor an open socket', () => {
   let reads = 0;
   const clients = new UnansweredPeers(clock, () => {

@@ -4,7 +4,9 @@
  * an hour (`tcp_retries2` of tcp(7)). But the system knows much earlier: it sends the same bytes again and again
  * (`/proc/net/tcp`, proc_net(5)).
  *
- * Reads the connections of the system at most once a second. Where that is impossible, all peers are taken to be there.
+ * Reads the connections of the system at most once a second, and for at most a hundredth of the time: with many
+ * connections the list is long, and the thread waits for it. Where that is impossible, and while what was read is old,
+ * all peers are taken to be there.
  */
 import { readFileSync, readlinkSync } from 'node:fs';
 import type { Socket } from 'node:net';
@@ -12,16 +14,19 @@ import type { Clock } from '../clock.ts';
 
 const TABLES = ['/proc/self/net/tcp', '/proc/self/net/tcp6'];
 const READ_MS = 1_000;
+/** A reading that took long is followed by a rest of so many times its length. */
+const REST_TIMES = 100;
 /** Six seconds at least: each wait is twice as long as the one before, and the first is 200 ms or more. */
 const REPETITIONS = 5;
-/** That the timer of a connection is the one for repetitions. */
-const REPEATS = '01:';
+/** A row whose timer is the one for repetitions: their number, and the inode of the socket. */
+const REPEATING = / 01:[\dA-F]{8} ([\dA-F]{8}) +\d+ +\d+ (\d+)/g;
 
 export class UnansweredPeers {
   readonly #clock: Pick<Clock, 'monotonicMs'>;
   readonly #readTable: (path: string) => string;
   #inodes: ReadonlySet<string> = new Set();
   #readAtMs = -Infinity;
+  #restsUntilMs = -Infinity;
 
   /** @param readTable for tests */
   constructor(
@@ -37,20 +42,21 @@ export class UnansweredPeers {
     const inode = inodeOf(socket);
     if (inode === undefined) return false;
     const nowMs = this.#clock.monotonicMs();
-    if (nowMs - this.#readAtMs >= READ_MS) {
-      this.#readAtMs = nowMs;
-      this.#inodes = new Set(TABLES.flatMap((path) => this.#unansweredIn(path)));
-    }
+    if (nowMs - this.#readAtMs < READ_MS) return this.#inodes.has(inode);
+    if (nowMs < this.#restsUntilMs) return false;
+    this.#readAtMs = nowMs;
+    this.#inodes = new Set(TABLES.flatMap((path) => this.#unansweredIn(path)));
+    const endMs = this.#clock.monotonicMs();
+    this.#restsUntilMs = endMs + REST_TIMES * (endMs - nowMs);
     return this.#inodes.has(inode);
   }
 
   #unansweredIn(path: string): string[] {
     try {
-      const rows = this.#readTable(path).split('\n').slice(1);
-      return rows.flatMap((row) => {
-        const [, , , , , timer = '', repetitions = '', , , inode = ''] = row.trim().split(/\s+/);
-        return timer.startsWith(REPEATS) && parseInt(repetitions, 16) >= REPETITIONS ? [inode] : [];
-      });
+      const rows = this.#readTable(path).matchAll(REPEATING);
+      return [...rows].flatMap(([, repetitions = '', inode = '']) =>
+        parseInt(repetitions, 16) >= REPETITIONS ? [inode] : [],
+      );
     } catch {
       // Not Linux, or no IPv6.
       return [];
