@@ -110,19 +110,20 @@ export async function trimEvents(db: Kysely<Tables>, { type, upTo, now }: Trimmi
   }
   await giveUpType(db, type, upTo, now);
   await db.deleteFrom('event').where('type', '=', type).where('id', '<=', upTo).execute();
-  await sql`
-    insert into key_sweep (name, until) values (${REMOVED + type}, ${upTo})
-    on conflict (name) do update set until = excluded.until where key_sweep.until < excluded.until`.execute(
-    db,
-  );
+  await recordUpTo(db, REMOVED + type, upTo);
 }
 
-/** Records the last event of each type among those that are too old. */
+/** Records the last event of each type among those that are too old, which are a limited number. */
 async function recordRemoved(db: Kysely<Tables>, upTo: string): Promise<void> {
+  const { rows } = await sql<Pick<EventRow, 'id' | 'type'>>`
+    select id, type from event where id > ${''} and id <= ${upTo} order by id`.execute(db);
+  const last = new Map([...rows.map(({ id, type }) => [REMOVED + type, id] as const), [AGED, upTo] as const]);
+  for (const [name, id] of last) await recordUpTo(db, name, id);
+}
+
+async function recordUpTo(db: Kysely<Tables>, name: string, id: string): Promise<void> {
   await sql`
-    insert into key_sweep (name, until)
-    select ${REMOVED} || type, max(id) from event where id <= ${upTo} group by type
-    union all select ${AGED}, ${upTo} where true
+    insert into key_sweep (name, until) values (${name}, ${id})
     on conflict (name) do update set until = excluded.until where key_sweep.until < excluded.until`.execute(
     db,
   );

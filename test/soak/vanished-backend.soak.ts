@@ -1,15 +1,15 @@
 /**
  * A backend that is gone without a word in the middle of an upload, as when its machine loses its power: its packets
  * are dropped in a network namespace. The client goes on to send a little, which the system keeps for the backend.
- * Needs root, and the commands ip and iptables.
+ * Needs root, and the commands ip and iptables (`apt install iproute2 iptables`).
  */
 import { once } from 'node:events';
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { connectRaw } from '../../support/clients/raw-client.ts';
-import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { until } from '../../support/measure/until.ts';
-import { createService } from '../../support/traffic.ts';
+import { connectRaw } from '../support/clients/raw-client.ts';
+import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { until } from '../support/measure/until.ts';
+import { createService } from '../support/traffic.ts';
 
 const NAME = `hg${process.pid % 100_000}`;
 const HOST = `10.231.${process.pid % 250}.2`;
@@ -30,8 +30,8 @@ const BACKEND = `
 let backend: ChildProcess | undefined;
 let gateway: TestGateway;
 beforeAll(async () => {
+  expect(canRun, 'root, ip and iptables are needed').toBe(true);
   gateway = await startGateway({ env: { GATEWAY_PROXY__IDLE_TIMEOUT_MS: '4000' } });
-  if (!canRun) return;
   backend = spawn('ip', ['netns', 'exec', NAME, process.execPath, '-e', BACKEND], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -43,7 +43,7 @@ afterAll(async () => {
   run(`ip netns del ${NAME}`);
 });
 
-it.skipIf(!canRun).each(['http1', 'h2'] as const)(
+it.each(['http1', 'h2'] as const)(
   'an upload by %s ends with the next idle time-out, also while the client sends',
   { timeout: 60_000 },
   async (protocol) => {
