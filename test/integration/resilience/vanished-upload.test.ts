@@ -1,6 +1,6 @@
 /**
- * An upload to a backend that is gone without a word, as far as the system says so. `test/soak/vanished-backend.soak.ts`
- * lets a backend vanish; that needs the rights to make a network.
+ * An upload to a backend that is gone without a word, as far as the system says so. For a backend that does vanish,
+ * which needs the rights to make a network, see `test/soak/vanished-backend.soak.ts`.
  */
 import { afterEach, expect, it, vi } from 'vitest';
 import { UnansweredPeers } from '../../../src/lib/sockets/unanswered-peers.ts';
