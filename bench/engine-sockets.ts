@@ -109,6 +109,10 @@ export class MemoryClient implements ClientSocket {
     this.#writer = new writers.SocketWriter(socket, () => undefined);
   }
 
+  isUnanswered(): boolean {
+    return false;
+  }
+
   attach(events: ClientSocketEvents): void {
     this.#events = events;
   }

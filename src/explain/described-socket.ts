@@ -42,6 +42,10 @@ export class ExplainSocket implements ClientSocket {
     return undefined;
   }
 
+  isUnanswered(): boolean {
+    return false;
+  }
+
   end(): void {}
 
   destroySoon(): void {

@@ -14,6 +14,7 @@ import type { RevisionHealth } from './schemas/revision-health.ts';
 import { openSqlite } from '../storage/sqlite/sqlite.ts';
 import type { Repository } from '../storage/repository.ts';
 import { convert } from './import/conversion.ts';
+import { DatabaseCheck } from './database-check.ts';
 import { createManagementServer, type ManagementDependencies } from './server.ts';
 
 export const ADMIN_TOKEN = 'the-admin-token-of-the-tests';
@@ -94,6 +95,7 @@ export function sampleHealth({ id }: Revision): RevisionHealth {
 
 export async function startManagement(overrides: Partial<ManagementDependencies> = {}): Promise<Fixture> {
   const clock = manualClock();
+  const logger = pino({ level: 'silent' });
   const repository =
     overrides.repository ??
     (await openSqlite({ secretPlaces: SECRET_PLACES, path: ':memory:', autoMigrate: true, clock }));
@@ -101,6 +103,7 @@ export async function startManagement(overrides: Partial<ManagementDependencies>
   const served = new ConfigState();
   const server = await createManagementServer({
     repository,
+    database: new DatabaseCheck(repository, clock, logger),
     publish: async (change) => {
       served.apply(change);
       published.push(change);
@@ -186,7 +189,7 @@ export async function startManagement(overrides: Partial<ManagementDependencies>
     served,
     ownListener: async () => undefined,
     metricsText: async () => '# HELP up Up.\n',
-    logger: pino({ level: 'silent' }),
+    logger,
     version: '1.2.3',
     ...overrides,
   });

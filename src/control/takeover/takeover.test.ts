@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterEach, expect, test } from 'vitest';
 import { until } from '../../../test/support/measure/until.ts';
@@ -66,4 +67,14 @@ test('a new process that does not announce itself has a while', async () => {
   await responder.request();
   await responder.request();
   expect(seen).toEqual(['closed', 'open', 'failed', 'closed', 'open', 'failed']);
+});
+
+test('a new process that lives has longer, but not for ever', async () => {
+  const { seen, next, responder } = start(400);
+  next.pid = 7;
+  await responder.request();
+  await pause(800);
+  expect(seen).toEqual(['closed']);
+  await until(() => seen.length > 1, 15_000);
+  expect(seen).toEqual(['closed', 'open', 'failed']);
 });

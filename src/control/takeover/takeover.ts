@@ -20,8 +20,10 @@ import type { Logger } from '../../observe/log.ts';
 import { listeningError, listeningSockets, type Address } from './free-address.ts';
 import { socketsOf } from './pid-file.ts';
 
-/** After this the old process assumes that the new one has failed. */
+/** After this the old process assumes that the new one has failed, if it does not know which process that is. */
 const RESUME_MS = 60_000;
+/** A new process that lives may take so many times longer, for example to migrate a large database. */
+const PATIENCE_TIMES = 10;
 /** How often the old process checks that the new one still lives. */
 const CHECK_MS = 500;
 /** The old process first finishes running management requests. */
@@ -101,7 +103,7 @@ export class TakeoverResponder {
   #waitFor(pid: number | undefined): void {
     this.stop();
     this.#pid = pid;
-    this.#resumeLater();
+    this.#resumeLater(pid === undefined ? this.#resumeMs : PATIENCE_TIMES * this.#resumeMs);
     if (pid === undefined) return;
     this.#check = setInterval(() => {
       if (this.#successor.pid() !== undefined) return;
@@ -128,10 +130,10 @@ export class TakeoverResponder {
   }
 
   /** Unless another step comes first. */
-  #resumeLater(): void {
+  #resumeLater(waitMs = this.#resumeMs): void {
     const timer = setTimeout(() => {
       void this.#then(() => (this.#timer === timer ? this.#resume() : undefined));
-    }, this.#resumeMs);
+    }, waitMs);
     this.#timer = timer;
   }
 }

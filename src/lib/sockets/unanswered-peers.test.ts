@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { UnansweredPeers } from './unanswered-peers.ts';
+import { ABOUT_A_MINUTE, SECONDS, UnansweredPeers } from './unanswered-peers.ts';
 
 const server = createServer();
 let client: Socket;
@@ -35,7 +35,7 @@ const hex = (port = 0): string => port.toString(16).toUpperCase().padStart(4, '0
 it('takes a client that acknowledges what it gets to be there', async () => {
   accepted.write('something');
   await new Promise((done) => client.once('data', done));
-  expect(new UnansweredPeers(clock).has(accepted)).toBe(false);
+  expect(new UnansweredPeers(clock).has(accepted, SECONDS)).toBe(false);
 });
 
 it.each([
@@ -46,9 +46,10 @@ it.each([
   ['no timer', '00:00000000', '00000000', false],
 ])('judges by the repetitions: %s', (_name, timer, repetitions, isGone) => {
   const clients = new UnansweredPeers(clock, (path) => withTimer(path, timer, repetitions));
-  expect(clients.has(accepted)).toBe(isGone);
+  expect(clients.has(accepted, SECONDS)).toBe(isGone);
+  expect(clients.has(accepted, ABOUT_A_MINUTE)).toBe(isGone && repetitions > '00000007');
   // The other end of the connection has a row of its own.
-  expect(clients.has(client)).toBe(false);
+  expect(clients.has(client, SECONDS)).toBe(false);
 });
 
 it('rests after a reading that took long, and takes all to be there when what it knows is old', () => {
@@ -58,12 +59,12 @@ it('rests after a reading that took long, and takes all to be there when what it
     nowMs += 20;
     return withTimer(path, '01:00000200', '00000009');
   });
-  expect(peers.has(accepted)).toBe(true);
+  expect(peers.has(accepted, SECONDS)).toBe(true);
   nowMs += 3_000;
-  expect(peers.has(accepted)).toBe(false);
+  expect(peers.has(accepted, SECONDS)).toBe(false);
   expect(reads).toBe(2);
   nowMs += 1_100;
-  expect(peers.has(accepted)).toBe(true);
+  expect(peers.has(accepted, SECONDS)).toBe(true);
   expect(reads).toBe(4);
 });
 
@@ -73,12 +74,12 @@ it('reads the table at most once a second, and needs neither it nor an open sock
     reads++;
     throw new Error('no such file');
   });
-  for (let times = 0; times < 5; times++) expect(clients.has(accepted)).toBe(false);
+  for (let times = 0; times < 5; times++) expect(clients.has(accepted, SECONDS)).toBe(false);
   expect(reads).toBe(2);
   nowMs += 1_000;
-  expect(clients.has(accepted)).toBe(false);
+  expect(clients.has(accepted, SECONDS)).toBe(false);
   expect(reads).toBe(4);
   const ended = connect((server.address() as AddressInfo).port, '127.0.0.1');
   ended.destroy();
-  expect(clients.has(ended)).toBe(false);
+  expect(clients.has(ended, SECONDS)).toBe(false);
 });

@@ -17,14 +17,17 @@ const READ_MS = 1_000;
 /** A reading that took long is followed by a rest of so many times its length. */
 const REST_TIMES = 100;
 /** Six seconds at least: each wait is twice as long as the one before, and the first is 200 ms or more. */
-const REPETITIONS = 5;
+export const SECONDS = 5;
+/** 51 seconds at least. */
+export const ABOUT_A_MINUTE = 8;
 /** A row whose timer is the one for repetitions: their number, and the inode of the socket. */
 const REPEATING = / 01:[\dA-F]{8} ([\dA-F]{8}) +\d+ +\d+ (\d+)/g;
 
 export class UnansweredPeers {
   readonly #clock: Pick<Clock, 'monotonicMs'>;
   readonly #readTable: (path: string) => string;
-  #inodes: ReadonlySet<string> = new Set();
+  /** How often each socket has repeated its bytes. */
+  #repetitions: ReadonlyMap<string, number> = new Map();
   #readAtMs = -Infinity;
   #restsUntilMs = -Infinity;
 
@@ -37,26 +40,32 @@ export class UnansweredPeers {
     this.#readTable = readTable;
   }
 
-  /** Whether the peer of a connection has acknowledged nothing for seconds although it was sent something. */
-  has(socket: Socket): boolean {
+  /**
+   * Whether the peer of a connection has acknowledged nothing although it was sent something.
+   * @param repetitions after which that is so, such as `SECONDS`
+   */
+  has(socket: Socket, repetitions: number): boolean {
     const inode = inodeOf(socket);
     if (inode === undefined) return false;
     const nowMs = this.#clock.monotonicMs();
-    if (nowMs - this.#readAtMs < READ_MS) return this.#inodes.has(inode);
-    if (nowMs < this.#restsUntilMs) return false;
-    this.#readAtMs = nowMs;
-    this.#inodes = new Set(TABLES.flatMap((path) => this.#unansweredIn(path)));
-    const endMs = this.#clock.monotonicMs();
-    this.#restsUntilMs = endMs + REST_TIMES * (endMs - nowMs);
-    return this.#inodes.has(inode);
+    if (nowMs - this.#readAtMs >= READ_MS) {
+      if (nowMs < this.#restsUntilMs) return false;
+      this.#read(nowMs);
+    }
+    return (this.#repetitions.get(inode) ?? 0) >= repetitions;
   }
 
-  #unansweredIn(path: string): string[] {
+  #read(nowMs: number): void {
+    this.#readAtMs = nowMs;
+    this.#repetitions = new Map(TABLES.flatMap((path) => this.#repeatingIn(path)));
+    const endMs = this.#clock.monotonicMs();
+    this.#restsUntilMs = endMs + REST_TIMES * (endMs - nowMs);
+  }
+
+  #repeatingIn(path: string): [inode: string, repetitions: number][] {
     try {
-      const rows = this.#readTable(path).matchAll(REPEATING);
-      return [...rows].flatMap(([, repetitions = '', inode = '']) =>
-        parseInt(repetitions, 16) >= REPETITIONS ? [inode] : [],
-      );
+      const rows = [...this.#readTable(path).matchAll(REPEATING)];
+      return rows.map(([, repetitions = '', inode = '']) => [inode, parseInt(repetitions, 16)]);
     } catch {
       // Not Linux, or no IPv6.
       return [];

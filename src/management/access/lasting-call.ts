@@ -8,7 +8,7 @@ import { systemClock } from '../../lib/clock.ts';
 import { StorageUnavailable } from '../../storage/storage-errors.ts';
 import { isFailure, type Failure } from '../api/failure.ts';
 import type { Actor } from './admin-auth.ts';
-import { UnansweredPeers } from '../../lib/sockets/unanswered-peers.ts';
+import { SECONDS, UnansweredPeers } from '../../lib/sockets/unanswered-peers.ts';
 
 export interface LastingCall {
   /** The last event that the client received, when it resumes a stream. */
@@ -40,7 +40,7 @@ export function lastingCall(
         throw error;
       }
     },
-    isUnanswered: () => unanswered.has(request.raw.socket),
+    isUnanswered: () => unanswered.has(request.raw.socket, SECONDS),
     onGone(listener) {
       if (reply.raw.closed) listener();
       else reply.raw.once('close', listener);

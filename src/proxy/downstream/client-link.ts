@@ -54,6 +54,11 @@ export abstract class ClientLink extends WaitingClient implements AnsweredClient
     return this.socket.retain(bytes);
   }
 
+  /** See `ClientSocket.isUnanswered`. */
+  isUnanswered(): boolean {
+    return this.socket.isUnanswered();
+  }
+
   cork(): void {
     this.socket.cork();
   }

@@ -7,6 +7,7 @@ import { Socket, type SocketConstructorOpts } from 'node:net';
 import { streamClientSocket, type ClientSocketEvents, type FrameSocket } from './client-socket.ts';
 import { filledPart, SocketReader } from '../io/read-buffers.ts';
 import { SocketWriter } from '../io/socket-writer.ts';
+import { isUnansweredClient } from '../io/unanswered.ts';
 
 /* oxlint-disable no-underscore-dangle -- Node's names */
 /** Node's state of a connection. */
@@ -120,6 +121,10 @@ class TcpClientSocket implements FrameSocket {
 
   get isFlushed(): boolean {
     return this.#writer.isFlushed;
+  }
+
+  isUnanswered(): boolean {
+    return isUnansweredClient(this.#socket);
   }
 
   pause(): void {

@@ -67,6 +67,8 @@ export interface ClientConnection {
   cork(): void;
   uncork(): void;
   readonly writableNeedDrain: boolean;
+  /** See `ClientSocket.isUnanswered`. */
+  isUnanswered(): boolean;
 
   /** The backend has switched protocols: from now on the bytes of this connection are not parsed. */
   startTunnel(tunnel: TunnelOfClient): void;

@@ -19,6 +19,7 @@ import type { Exchange } from '../exchange.ts';
 import type { BodyBuffer } from '../io/body-buffer-pool.ts';
 import { passedTrailers } from '../io/edited-fields.ts';
 import { RequestBuffer } from '../io/request-buffer.ts';
+import { gonePeer, LOOK_MS_MAX, type GonePeer } from '../io/unanswered.ts';
 import type { SentBody } from '../io/sent-body.ts';
 import { FRESH_IDLE_MS } from '../options.ts';
 import { BODY_TOO_SLOW, HEAD_OVER_BACKEND, NO_BASE64 } from '../reasons.ts';
@@ -86,6 +87,9 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
   #headAtMs = -1;
   /** When a side last made progress with a body. */
   #progressAtMs = 0;
+  /** When to look for a peer that is gone; -1 before the first progress. */
+  #lookAtMs = -1;
+  #gone: GonePeer | undefined;
   /** Whether the backend had to wait for a client that did not read. */
   #hasWaited = false;
   #relay: ResponseRelay | undefined;
@@ -149,8 +153,7 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
 
   onDeadline(): void {
     const { connection } = this.#exchange;
-    if (this.#stream?.isBackendGone === true && this.#phase !== 'done')
-      return this.#giveUp({ cause: 'idle_timeout', fault: 'no_acknowledgement' });
+    if (this.#gone !== undefined && this.#phase !== 'done') return this.#leaveGone(this.#gone);
     switch (this.#phase) {
       case 'connecting':
         return this.#giveUp({ cause: 'connect_timeout', fault: 'slow_accept' });
@@ -205,7 +208,23 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
 
   extendIdle(): void {
     this.#progressAtMs = this.#exchange.context.deadlines.nowMs;
-    this.#setDeadline(this.idleTimeoutMs);
+    this.#setDeadline(this.#idleTimeoutMs);
+    this.#lookAtPeers();
+  }
+
+  #lookAtPeers(): void {
+    const { connection, context } = this.#exchange;
+    const { nowMs } = context.deadlines;
+    if (nowMs < this.#lookAtMs) return;
+    if (this.#lookAtMs >= 0) this.#gone ??= gonePeer(this.#upstream, connection);
+    if (this.#gone === undefined) this.#lookAtMs = nowMs + Math.min(this.#idleTimeoutMs, LOOK_MS_MAX);
+    // Not here: the caller still uses both connections.
+    else connection.deadlineMs = nowMs;
+  }
+
+  #leaveGone(peer: GonePeer): void {
+    if (peer === 'client' || this.#phase === 'tunnel') return this.#exchange.abort();
+    this.#giveUp({ cause: 'idle_timeout', fault: 'no_acknowledgement' });
   }
 
   onRequestSent(): void {
@@ -236,7 +255,7 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
     this.#owner.onAnswered(head.status);
     this.#owner.report.succeeded();
     exchange.connection.writeText(switchingResponseHead(exchange, head, head.upgrade));
-    this.#tunnel = new Tunnel(exchange, connection, this.idleTimeoutMs);
+    this.#tunnel = new Tunnel(exchange, connection, this.#idleTimeoutMs, () => this.#lookAtPeers());
     this.#tunnel.start();
   }
 
@@ -459,7 +478,7 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
     this.#owner.onAttemptFailed(failure, upstream);
   }
 
-  get idleTimeoutMs(): number {
+  get #idleTimeoutMs(): number {
     return this.#timeouts?.idleMs ?? this.#exchange.context.options.idleTimeoutMs;
   }
 

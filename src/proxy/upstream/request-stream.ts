@@ -2,9 +2,6 @@
  * Streams a request body from the client to the backend with back-pressure: the client's connection is read as fast as
  * the backend accepts the bytes, with a minimum pace if one is set (receive-pace.ts). A streamed body can be sent again
  * only as far as it is kept (sent-body.ts). Owns the pace.
- *
- * The system takes some megabytes for a backend that is gone without a word. A client that sends little would keep such
- * an exchange alive for a quarter of an hour, so once per idle time-out it is checked whether the backend acknowledges.
  */
 import type { HeadError } from '../../http/heads/head-error.ts';
 import { bodyPace, type ReceivePace } from '../io/receive-pace.ts';
@@ -18,8 +15,6 @@ import { upstreamTrailers } from './upstream-head.ts';
 export interface RequestStreamOwner {
   /** undefined once the attempt has ended; further bytes are kept for the next one, or dropped. */
   readonly upstream: Upstream | undefined;
-  /** Milliseconds. */
-  readonly idleTimeoutMs: number;
   /** undefined when no sent bytes are kept. */
   readonly sentBody: SentBody | undefined;
   /** A side has made progress: the idle timeout starts again. */
@@ -32,21 +27,13 @@ export class RequestStream implements BodySink {
   readonly #exchange: Exchange;
   readonly #owner: RequestStreamOwner;
   readonly #pace: ReceivePace | undefined;
-  #lookAtMs: number;
-  #isBackendGone = false;
 
   /** @param isAwaited false while the client waits for 100 (Continue) */
   constructor(exchange: Exchange, owner: RequestStreamOwner, isAwaited: boolean) {
     this.#exchange = exchange;
     this.#owner = owner;
     this.#pace = bodyPace(exchange.route?.policy.minBodyBytesPerSec, exchange.context.options);
-    this.#lookAtMs = exchange.context.deadlines.nowMs + owner.idleTimeoutMs;
     if (isAwaited) this.expectBytes();
-  }
-
-  /** The backend acknowledges nothing; the deadline of the connection has then passed. */
-  get isBackendGone(): boolean {
-    return this.#isBackendGone;
   }
 
   /** When the body counts as too slow; Infinity while the gateway does not wait for the client. */
@@ -72,14 +59,6 @@ export class RequestStream implements BodySink {
       this.#pace?.stop();
     }
     this.#owner.extendIdle();
-    if (context.deadlines.nowMs >= this.#lookAtMs) this.#lookAtBackend(upstream);
-  }
-
-  #lookAtBackend(upstream: Upstream): void {
-    const { connection, context } = this.#exchange;
-    this.#isBackendGone ||= upstream.isUnanswered?.() === true;
-    if (this.#isBackendGone) connection.deadlineMs = context.deadlines.nowMs;
-    else this.#lookAtMs = context.deadlines.nowMs + this.#owner.idleTimeoutMs;
   }
 
   onBodyEnd(trailers: string): void {

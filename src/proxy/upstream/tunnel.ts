@@ -14,12 +14,20 @@ export class Tunnel implements TunnelOfClient {
   readonly #connection: ClientConnection;
   readonly #upstream: SwitchedConnection;
   readonly #idleTimeoutMs: number;
+  readonly #onProgress: () => void;
 
-  constructor(exchange: Exchange, upstream: SwitchedConnection, idleTimeoutMs: number) {
+  /** @param onProgress called when a side has made progress, and the deadline is set */
+  constructor(
+    exchange: Exchange,
+    upstream: SwitchedConnection,
+    idleTimeoutMs: number,
+    onProgress: () => void,
+  ) {
     this.#exchange = exchange;
     this.#connection = exchange.connection;
     this.#upstream = upstream;
     this.#idleTimeoutMs = idleTimeoutMs;
+    this.#onProgress = onProgress;
   }
 
   /** From now on the client's bytes arrive here, including bytes that it sent too early. */
@@ -71,5 +79,6 @@ export class Tunnel implements TunnelOfClient {
 
   #extend(): void {
     this.#connection.deadlineMs = this.#exchange.context.deadlines.nowMs + this.#idleTimeoutMs;
+    this.#onProgress();
   }
 }

@@ -5,18 +5,15 @@
 import type * as net from 'node:net';
 import type { CompiledBackend } from '../../config/types.ts';
 import { chunkHeader } from '../../http/bodies/chunked-decoder.ts';
-import { systemClock } from '../../lib/clock.ts';
-import { UnansweredPeers } from '../../lib/sockets/unanswered-peers.ts';
 import { latin1Text } from '../../http/latin1.ts';
 import type { BodyBuffer } from '../io/body-buffer-pool.ts';
 import { SocketReader } from '../io/read-buffers.ts';
+import { isUnansweredBackend } from '../io/unanswered.ts';
 import { SocketWriter } from '../io/socket-writer.ts';
 import { retainedCopy } from '../io/write-backlog.ts';
 import { TEXT_BODY_BYTES_MAX } from '../options.ts';
 import type { BodyMemory } from './upstream.ts';
 import { connect, type ConnectionMeans } from './upstream-socket.ts';
-
-const unanswered = new UnansweredPeers(systemClock);
 
 export abstract class UpstreamLink {
   readonly isTls: boolean;
@@ -73,7 +70,7 @@ export abstract class UpstreamLink {
 
   /** See `Upstream.isUnanswered`. */
   isUnanswered(): boolean {
-    return unanswered.has(this.socket);
+    return isUnansweredBackend(this.socket);
   }
 
   /** Whether everything written has been passed to the kernel. */

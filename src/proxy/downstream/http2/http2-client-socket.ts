@@ -34,6 +34,8 @@ type Part = 'head' | 'length' | 'open' | 'tunnel' | 'complete';
 export interface StreamHost {
   readonly wire: ClientWire;
   readonly guard: Http2Guard;
+  /** See `ClientSocket`. */
+  isUnanswered(): boolean;
   /** See `ClientSocket.retain`. */
   retain(bytes: Buffer): (() => void) | undefined;
   /** The engine has written the whole response: `afterResponse` must be called once it has ended the exchange. */
@@ -158,6 +160,10 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
 
   get isFlushed(): boolean {
     return this.#isOver || this.#queue.isEmpty;
+  }
+
+  isUnanswered(): boolean {
+    return this.#host.isUnanswered();
   }
 
   pause(): void {

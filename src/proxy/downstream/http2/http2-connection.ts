@@ -283,6 +283,10 @@ export class Http2Connection
     return socket;
   }
 
+  isUnanswered(): boolean {
+    return this.#socket.isUnanswered();
+  }
+
   retain(bytes: Buffer): (() => void) | undefined {
     return this.#socket.retain(bytes);
   }

@@ -1,9 +1,13 @@
 /**
- * A backend that is gone without a word in the middle of an upload, as when its machine loses its power: its packets
- * are dropped in a network namespace. The client goes on to send a little, which the system keeps for the backend.
+ * A backend that is gone without a word in the middle of an upload, as when its machine loses its power, and a client
+ * that is gone during a stream: their packets are dropped in a network namespace. The other side goes on to send a
+ * little, which the system keeps for them.
  * Needs root, and the commands ip and iptables (`apt install iproute2 iptables`).
  */
 import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { connectRaw } from '../support/clients/raw-client.ts';
@@ -31,7 +35,9 @@ let backend: ChildProcess | undefined;
 let gateway: TestGateway;
 beforeAll(async () => {
   if (!canRun) throw new Error('root, ip and iptables are needed');
-  gateway = await startGateway({ env: { GATEWAY_PROXY__IDLE_TIMEOUT_MS: '4000' } });
+  gateway = await startGateway({
+    env: { GATEWAY_PROXY__IDLE_TIMEOUT_MS: '4000', GATEWAY_PROXY__HOST: '0.0.0.0' },
+  });
   backend = spawn('ip', ['netns', 'exec', NAME, process.execPath, '-e', BACKEND], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -54,7 +60,7 @@ it.each(['http1', 'h2'] as const)(
     const sending = setInterval(() => client.write('1\r\na\r\n'), 250);
     try {
       // Longer than the idle time-out: as long as the backend acknowledges, an upload may be slow.
-      await new Promise((done) => setTimeout(done, 6_000));
+      await pause(6_000);
       expect(client.received()).toBe('');
       expect(run(`ip netns exec ${NAME} iptables -I INPUT -j DROP`)).toBe(true);
       // The next look finds it, once the system has tried for six seconds or more.
@@ -68,3 +74,38 @@ it.each(['http1', 'h2'] as const)(
     }
   },
 );
+
+it('a stream of events ends about a minute after its client has vanished', { timeout: 180_000 }, async () => {
+  let closedAtMs = 0;
+  const server = createServer((_request, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    const timer = setInterval(() => response.write('data: 1\n\n'), 250);
+    response.once('close', () => {
+      clearInterval(timer);
+      closedAtMs = performance.now();
+    });
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  await createService(gateway, 'events', (server.address() as AddressInfo).port);
+  const script = `require('node:http').get('http://${OWN}:${gateway.proxyPort}/events/v1/x', (response) =>
+      response.once('data', () => console.log('data')).resume())`;
+  const client = spawn('ip', ['netns', 'exec', NAME, process.execPath, '-e', script], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  try {
+    if (client.stdout !== null) await once(client.stdout, 'data');
+    await pause(6_000);
+    expect(closedAtMs).toBe(0);
+    expect(run(`ip netns exec ${NAME} iptables -I INPUT -j DROP`)).toBe(true);
+    const goneAtMs = performance.now();
+    await pause(30_000);
+    expect(closedAtMs, 'it may come back').toBe(0);
+    await until(() => closedAtMs > 0, 100_000);
+    expect(closedAtMs - goneAtMs).toBeGreaterThan(50_000);
+  } finally {
+    run(`ip netns exec ${NAME} iptables -F INPUT`);
+    client.kill();
+    server.closeAllConnections();
+    server.close();
+  }
+});
