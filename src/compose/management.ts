@@ -49,7 +49,6 @@ import { isClockWrong, wrongClockText } from '../control/database/clock-watch.ts
 import { lackText } from '../control/problems/certificate-problems.ts';
 import { trustAccess, type TrustAccess } from '../control/certificates/trust-access.ts';
 import { heartbeatReason } from '../control/problems/heartbeat-problems.ts';
-import { DatabaseCheck, IN_MEMORY } from '../management/database-check.ts';
 import { problemsOf } from './problems.ts';
 import { stateAccess } from './state.ts';
 import { listenError } from './start-error.ts';
@@ -108,15 +107,12 @@ export async function createManagement(
   const uptimeSecs = (): number => Math.floor((clock.monotonicMs() - startedMs) / 1000);
   const { watches } = certificates;
   const trust = trustAccess(state, cluster, () => watches.trust?.files ?? new Map(), log);
-  const checked = configFile === undefined ? repository : IN_MEMORY;
-  const database = new DatabaseCheck(checked, clock, log, fallbackText(parts) !== undefined);
-  const others = { supervisor, cluster, configFile, watches, trust, uptimeSecs, database };
+  const others = { supervisor, cluster, configFile, watches, trust, uptimeSecs };
   const states = stateAccess(parts, others);
   const metricsText = metricsReader(parts, supervisor, configFile, watches);
   parts.traces?.readMetrics(metricsText);
   return createManagementServer({
     ...writing,
-    database,
     mayWrite,
     nodes: nodesAccess(cluster),
     adminToken: settings.adminToken,

@@ -43,10 +43,6 @@ interface Log {
   info(text: string): void;
 }
 
-const nothing = async (): Promise<void> => undefined;
-/** A configuration from files is in memory: a long change makes others wait, and is not an outage. */
-export const IN_MEMORY: Checked = { ping: nothing, pingWrite: nothing, assertPrivileges: nothing };
-
 export class DatabaseCheck {
   readonly #repository: Checked;
   readonly #clock: Pick<Clock, 'monotonicMs'>;

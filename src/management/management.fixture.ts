@@ -14,7 +14,6 @@ import type { RevisionHealth } from './schemas/revision-health.ts';
 import { openSqlite } from '../storage/sqlite/sqlite.ts';
 import type { Repository } from '../storage/repository.ts';
 import { convert } from './import/conversion.ts';
-import { DatabaseCheck } from './database-check.ts';
 import { createManagementServer, type ManagementDependencies } from './server.ts';
 
 export const ADMIN_TOKEN = 'the-admin-token-of-the-tests';
@@ -95,7 +94,6 @@ export function sampleHealth({ id }: Revision): RevisionHealth {
 
 export async function startManagement(overrides: Partial<ManagementDependencies> = {}): Promise<Fixture> {
   const clock = manualClock();
-  const logger = pino({ level: 'silent' });
   const repository =
     overrides.repository ??
     (await openSqlite({ secretPlaces: SECRET_PLACES, path: ':memory:', autoMigrate: true, clock }));
@@ -103,7 +101,6 @@ export async function startManagement(overrides: Partial<ManagementDependencies>
   const served = new ConfigState();
   const server = await createManagementServer({
     repository,
-    database: new DatabaseCheck(repository, clock, logger),
     publish: async (change) => {
       served.apply(change);
       published.push(change);
@@ -189,7 +186,7 @@ export async function startManagement(overrides: Partial<ManagementDependencies>
     served,
     ownListener: async () => undefined,
     metricsText: async () => '# HELP up Up.\n',
-    logger,
+    logger: pino({ level: 'silent' }),
     version: '1.2.3',
     ...overrides,
   });

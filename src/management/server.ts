@@ -14,7 +14,7 @@ import type { ConsoleFiles } from './console/console-files.ts';
 import type { ManagementContext, ManagementStatus, NodesAccess, ShadowReports } from './context.ts';
 import type { EgressCheck } from './write/rule-context.ts';
 import { EventFeed } from './routes/events/event-feed.ts';
-import type { DatabaseCheck } from './database-check.ts';
+import { DatabaseCheck } from './database-check.ts';
 import { createChangePath } from './write/dry-run.ts';
 import type { ConfigTrials, ExplainAccess } from '../explain/explain-access.ts';
 import type { LiveHub } from '../explain/live/live-hub.ts';
@@ -89,18 +89,24 @@ export interface ManagementDependencies extends WriteDependencies {
   readonly logger: FastifyBaseLogger;
   /** Version of Headgate, for the OpenAPI document. */
   readonly version: string;
-  /** Started and stopped with the server. */
-  readonly database: DatabaseCheck;
   /** Writes wait for it; absent: they need not wait. */
   readonly mayWrite?: () => Promise<void>;
   /** For tests; milliseconds. */
   readonly closeGraceMs?: number;
 }
 
+/** A configuration from files is in memory: a long change makes others wait, and is not an outage. */
+const nothing = async (): Promise<void> => undefined;
+const IN_MEMORY = { ping: nothing, pingWrite: nothing, assertPrivileges: nothing };
+
 export async function createManagementServer(
   dependencies: ManagementDependencies,
 ): Promise<ManagementListening> {
-  const { database, clock, logger, isTrustedProxy, tls, mayWrite = async () => undefined } = dependencies;
+  const { repository, clock, logger, isTrustedProxy, tls } = dependencies;
+  const isFallback = dependencies.status.fallback() !== undefined;
+  const checked = dependencies.status.configFile() === undefined ? repository : IN_MEMORY;
+  const database = new DatabaseCheck(checked, clock, logger, isFallback);
+  const { mayWrite = async () => undefined } = dependencies;
   const write = watchedWrites(createWritePath(dependencies), database, mayWrite);
   const access = createAccess({ ...dependencies, isSecure: tls !== undefined, write });
   const context: ManagementContext = { ...contextOf(dependencies, write, database), signIn: access.signIn };

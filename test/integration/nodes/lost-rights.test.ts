@@ -3,6 +3,7 @@
  * refused, and takes that back when the rights are there again.
  */
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { NodeState } from '../../../src/management/schemas/overview/state-schema.ts';
 import { runToEnd, type TestGateway } from '../../support/gateway.ts';
 import { makeService, SECRET_KEY, startNode, startNodesRig, type NodesRig } from '../../support/nodes.ts';
 import { request } from '../../support/traffic.ts';
@@ -68,6 +69,11 @@ it.each([
       ),
     });
     expect(await reason()).toBe('The database cannot be written: the user lacks a privilege in it');
+    const [{ state } = { state: undefined }] = (await gateway.must('GET', '/state')) as NodeState[];
+    expect(state?.database).toMatchObject({
+      state: 'degraded',
+      detail: expect.stringContaining(`${privilege.toUpperCase()} on ${table}`),
+    });
     expect((await request(gateway, '/svc/v1/x')).status).toBe(200);
     await sql(`grant ${privilege} on ${table} to gateway`);
     await expect

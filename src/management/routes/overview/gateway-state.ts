@@ -4,6 +4,7 @@ import { answer } from '../../api/failure.ts';
 import { API_PREFIX, type Operation } from '../../api/operation.ts';
 import { NO_QUERY } from '../../api/query.ts';
 import type { ManagementContext } from '../../context.ts';
+import type { DatabaseProblem } from '../../database-check.ts';
 import { envelopeSchema } from '../../schemas/envelope.ts';
 import { StateSchema, type NodeState } from '../../schemas/overview/state-schema.ts';
 
@@ -37,12 +38,9 @@ export function stateOperation(context: ManagementContext): Operation {
 }
 
 /** This gateway has also tried to write, so it knows more about its database than whether it answers. */
-function withProblem(
-  node: NodeState,
-  problem: { readonly db: 'error' | 'degraded'; readonly reason: string } | undefined,
-): NodeState {
+function withProblem(node: NodeState, problem: DatabaseProblem | undefined): NodeState {
   if (!node.is_self || node.state === null || problem === undefined) return node;
   if (node.state.database.driver === 'none') return node;
-  const database = { ...node.state.database, state: problem.db, detail: problem.reason };
+  const database = { ...node.state.database, state: problem.db, detail: problem.detail ?? problem.reason };
   return { ...node, state: { ...node.state, database } };
 }
