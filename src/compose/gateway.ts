@@ -167,7 +167,7 @@ export async function startGateway(options: StartOptions, logging: Logging): Pro
         isAlone: () => predecessor?.hasEnded() ?? true,
         successor: successorIn(pidFile, log),
         mayWrite: () => alone.promise,
-        refuseWrites: async () => alone.reject(unusableDatabase('this gateway could not start')),
+        refuseWrites: async () => alone.reject(unusableDatabase('this gateway is stopping')),
       },
     );
     predecessor?.complete();
