@@ -30,7 +30,7 @@ import { createExplain } from './explain/explain.ts';
 import { DebugTokens } from './explain/debug-header.ts';
 import type { FindKey } from './policy/part-explain.ts';
 import { ExchangeLimiter } from './proxy/exchange-limiter.ts';
-import { UpstreamPermits } from './proxy/upstream/permits.ts';
+import { UpstreamPermits } from './proxy/upstream/pool/permits.ts';
 import { limitHeldBytes } from './proxy/downstream/http2/request-window.ts';
 import { limitReadBuffers } from './proxy/io/read-buffers.ts';
 import { limitBacklog } from './proxy/io/write-backlog.ts';

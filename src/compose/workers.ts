@@ -1,7 +1,7 @@
 /** The workers and what the main thread gives them: their supervisor, certificates, and background jobs. */
 import { availableParallelism } from 'node:os';
 import { Deadlines } from '../proxy/resilience/deadlines.ts';
-import { UpstreamPool } from '../proxy/upstream/pool.ts';
+import { UpstreamPool } from '../proxy/upstream/pool/pool.ts';
 import { askSystem } from '../egress/name-queries.ts';
 import { createLookup } from '../proxy/upstream/resolver.ts';
 import type { Clock } from '../lib/clock.ts';

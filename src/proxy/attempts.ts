@@ -21,10 +21,10 @@ import { RetryState } from './resilience/retry-state.ts';
 import { DONE, OTHER_POLICY, type StageResult } from './stage-result.ts';
 import { AimedTarget, chooseTarget } from './targets/aimed-target.ts';
 import { Forwarding, type ForwardingOwner, type WholeBody } from './upstream/forward.ts';
-import type { PermitWaiter } from './upstream/permits.ts';
+import type { PermitWaiter } from './upstream/pool/permits.ts';
 import type { Upstream } from './upstream/upstream.ts';
 import { upstreamFailed, type UpstreamFailure } from './upstream/upstream-failure.ts';
-import { UpstreamPermit } from './upstream/upstream-permit.ts';
+import { UpstreamPermit } from './upstream/pool/upstream-permit.ts';
 
 /** A body up to this size is kept until the response begins, for a retry. */
 const REPLAYABLE_BYTES_MAX = 64 * 1024;

@@ -11,7 +11,7 @@ import {
   type ProxyOptions,
 } from '../proxy/options.ts';
 import type { Deadlines } from '../proxy/resilience/deadlines.ts';
-import { UpstreamPool } from '../proxy/upstream/pool.ts';
+import { UpstreamPool } from '../proxy/upstream/pool/pool.ts';
 import { createLookup } from '../proxy/upstream/resolver.ts';
 import type { ClientCertificates } from '../proxy/upstream/tls/backend-tls.ts';
 

@@ -18,7 +18,7 @@ import { createLogger } from '../../observe/log.ts';
 import { Breaker, type BreakerMemory } from '../../proxy/resilience/breaker.ts';
 import { Deadlines } from '../../proxy/resilience/deadlines.ts';
 import { ClientCertificates } from '../../proxy/upstream/tls/backend-tls.ts';
-import { UpstreamPool } from '../../proxy/upstream/pool.ts';
+import { UpstreamPool } from '../../proxy/upstream/pool/pool.ts';
 import { createLookup } from '../../proxy/upstream/resolver.ts';
 import { ConfigState } from '../cluster/config-state.ts';
 import { HealthRegistry } from './health-registry.ts';

@@ -15,7 +15,7 @@ import { randomFraction } from '../../lib/ids.ts';
 import { timestamp, type Clock } from '../../lib/clock.ts';
 import type { Revision } from '../../model/resources.ts';
 import { Breaker, type BreakerMemory } from '../../proxy/resilience/breaker.ts';
-import type { UpstreamPool } from '../../proxy/upstream/pool.ts';
+import type { UpstreamPool } from '../../proxy/upstream/pool/pool.ts';
 import { compileBackend } from '../../config/backend.ts';
 import { compileBreaker } from '../../config/compile.ts';
 import type { ConfigState } from '../cluster/config-state.ts';

@@ -4,7 +4,7 @@
  * good; the caller acts on it.
  */
 import type { Clock } from '../../lib/clock.ts';
-import type { UpstreamPool } from '../../proxy/upstream/pool.ts';
+import type { UpstreamPool } from '../../proxy/upstream/pool/pool.ts';
 import type { UpstreamClient } from '../../proxy/upstream/upstream.ts';
 import { failureText } from '../../proxy/upstream/upstream-failure.ts';
 import type { CompiledBackend } from '../../config/types.ts';

@@ -17,8 +17,8 @@ import type { Deadlines } from '../resilience/deadlines.ts';
 import type { RetryBudgets } from '../resilience/retry-budget.ts';
 import type { Revision } from './route.ts';
 import type { TargetGroup } from '../targets/target-group.ts';
-import type { UpstreamPermits } from '../upstream/permits.ts';
-import type { UpstreamPool } from '../upstream/pool.ts';
+import type { UpstreamPermits } from '../upstream/pool/permits.ts';
+import type { UpstreamPool } from '../upstream/pool/pool.ts';
 
 export interface SharedParts {
   readonly options: ProxyOptions;

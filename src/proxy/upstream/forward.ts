@@ -14,20 +14,17 @@ import { releasePermit } from '../../policy/evaluate.ts';
 import type { CompiledTimeouts } from '../../policy/stage.ts';
 import type { Route } from '../interfaces/route.ts';
 import { interimResponseHead, switchingResponseHead } from '../downstream/downstream-head.ts';
-import { grpcWebFormOf } from './grpc-web/call-form.ts';
 import type { Exchange } from '../exchange.ts';
 import type { BodyBuffer } from '../io/body-buffer-pool.ts';
-import { passedTrailers } from '../io/edited-fields.ts';
 import { RequestBuffer } from '../io/request-buffer.ts';
 import { gonePeer, LOOK_MS_MAX, type GonePeer } from '../io/unanswered.ts';
 import type { SentBody } from '../io/sent-body.ts';
-import { FRESH_IDLE_MS } from '../options.ts';
-import { BODY_TOO_SLOW, HEAD_OVER_BACKEND, NO_BASE64 } from '../reasons.ts';
+import { BODY_TOO_SLOW, HEAD_OVER_BACKEND } from '../reasons.ts';
 import type { BreakerReport } from '../resilience/breaker-report.ts';
 import { isIdempotent, RETRIED_STATUS_MIN } from '../resilience/retry.ts';
 import { upstreamPath } from '../upstream-path.ts';
+import { takeUpstream } from './pool/take-upstream.ts';
 import { RequestStream, type RequestStreamOwner } from './request-stream.ts';
-import { GrpcWebUpstream } from './grpc-web/grpc-web-upstream.ts';
 import { ResponseRelay } from './response-relay.ts';
 import { authenticatesConnection } from '../../http/fields/connection-credentials.ts';
 import { HeaderKind } from '../../http/heads/header-kind.ts';
@@ -122,8 +119,11 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
   }
 
   #connect(fresh: boolean): void {
-    const { context, method } = this.#exchange;
-    const upstream = this.#takeUpstream(fresh);
+    const exchange = this.#exchange;
+    const { context, method } = exchange;
+    const isRepeatable = this.#body !== undefined && isIdempotent(method);
+    const isUpgrade = this.#upgrade !== undefined;
+    const upstream = takeUpstream(exchange, this.#route, this.#backend, fresh, isUpgrade, isRepeatable);
     this.#upstream = upstream;
     upstream.acquire(this, method, this.#upgrade);
     if (upstream.connected) return this.#send();
@@ -328,40 +328,6 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
 
   onDefect(error: unknown): void {
     this.#owner.onDefect(error);
-  }
-
-  /** Protocols are switched on an HTTP/1.1 connection, whatever the backend speaks otherwise. */
-  #takeUpstream(fresh: boolean): Upstream {
-    const { context, method } = this.#exchange;
-    const { pool, permits } = context;
-    const backend = this.#backend;
-    const isUpgrade = this.#upgrade !== undefined;
-    const isRepeatable = this.#body !== undefined && isIdempotent(method);
-    const isHttp2 = !isUpgrade && pool.http2.serves(backend);
-    if (isHttp2 || this.#exchange.upstreamProtocol !== undefined)
-      this.#exchange.askedIn(isHttp2 ? 'HTTP/2' : undefined);
-    if (isHttp2)
-      return this.#translated(pool.http2.stream(backend, this.#route.version.app.id, isRepeatable));
-    const isPooled = !fresh && !isUpgrade;
-    const pooled = isPooled
-      ? isRepeatable
-        ? pool.take(backend)
-        : pool.takeFresh(backend, FRESH_IDLE_MS)
-      : undefined;
-    return pooled ?? pool.open(backend, permits.idleMax(backend));
-  }
-
-  /** Translates a gRPC-Web call to gRPC. */
-  #translated(stream: Upstream): Upstream {
-    const exchange = this.#exchange;
-    const { policy } = this.#route;
-    const form = policy.translatesGrpcWeb ? grpcWebFormOf(exchange) : undefined;
-    if (form === undefined) return stream;
-    return new GrpcWebUpstream(stream, {
-      form,
-      onBadBody: () => exchange.respondProblem(NO_BASE64, false),
-      passedTrailers: (trailers) => passedTrailers(trailers, policy.responseFields),
-    });
   }
 
   headText(): string {

@@ -18,7 +18,7 @@ import { INTERIM_RESPONSES_MAX, RESPONSE_HEAD_BYTES_MAX, RESPONSE_HEADERS_MAX } 
 import { isProtocolAskedFor } from '../../http/fields/switch-protocol.ts';
 import type { BodyBuffer } from '../io/body-buffer-pool.ts';
 import type { RequestSource, Upstream, UpstreamClient } from './upstream.ts';
-import { isStray } from './strays.ts';
+import { isStray } from './pool/strays.ts';
 import type { UpstreamCause, UpstreamFailure } from './upstream-failure.ts';
 import { UpstreamLink } from './upstream-link.ts';
 import {

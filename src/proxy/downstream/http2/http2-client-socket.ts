@@ -4,14 +4,13 @@
  * has no chunks in between. When a stream has ended well, the next one of the client may use the same socket and
  * `Connection`, as requests of HTTP/1.1 use one after the other.
  *
- * Owns the received bytes that are not consumed yet (at most a flow-control window), the bytes that wait for the
- * client's window, and the way in which the stream will end. An incomplete response ends in RST_STREAM, never in
- * END_STREAM, so that a part is never taken for the whole.
+ * Owns the bytes that wait for the client's window, and the way in which the stream will end; what arrives belongs to
+ * stream-intake.ts. An incomplete response ends in RST_STREAM, never in END_STREAM, so that a part is never taken for
+ * the whole.
  */
 import { ErrorCode, FRAME_BYTES_MAX } from '../../../http/http2/frames.ts';
 import { encodeFields, encodeStatus } from '../../../http/http2/hpack/encoder.ts';
 import { BodyQueue } from '../../io/body-queue.ts';
-import { HeldBytes } from '../../io/held-bytes.ts';
 import { TURN_BYTES } from '../../io/send-windows.ts';
 import { TEXT_BODY_BYTES_MAX } from '../../options.ts';
 import { latin1Text } from '../../../http/latin1.ts';
@@ -19,9 +18,9 @@ import { retainedCopy } from '../../io/write-backlog.ts';
 import type { ClientSocket, ClientSocketEvents } from '../client-socket.ts';
 import type { ClientWire, WireStream } from './client-wire.ts';
 import type { Http2Guard } from './http2-guard.ts';
-import type { Http2BodyFraming } from './http2-request.ts';
 import type { ReadRequest } from './request-sections.ts';
 import { RESET_CONTENT, responseBlock, trailersBlock } from './response-block.ts';
+import { StreamIntake } from './stream-intake.ts';
 import { switchFields } from './websocket-key.ts';
 
 /**
@@ -52,26 +51,13 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
   isEndSeen = true;
   isEndSent = false;
   readonly #host: StreamHost;
+  readonly #intake: StreamIntake;
   #events: ClientSocketEvents | undefined;
-  // Of the request, whose head would stay in memory with the stream.
-  #framing: Http2BodyFraming = 'none';
-  /** If `framing` is `length`. */
-  #contentLength = 0;
   #isHead = false;
   #websocketKey = '';
   /** Whether the stream is open on the connection. */
   #isOpen = false;
   #isOver = false;
-
-  // The path of the request.
-  #paused = false;
-  #receivedBytes = 0;
-  readonly #held = new HeldBytes();
-  #heldBytes = 0;
-  /** Lines of the request's trailers. */
-  #requestTrailers = '';
-  /** Whether a call of `#deliver` is scheduled. */
-  #isResuming = false;
 
   // The path of the response.
   #part: Part = 'complete';
@@ -86,21 +72,20 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
 
   constructor(host: StreamHost) {
     this.#host = host;
+    this.#intake = new StreamIntake(this, host.wire);
   }
 
   attach(events: ClientSocketEvents): void {
     this.#events = events;
+    this.#intake.attach(events);
   }
 
   begin(request: ReadRequest, endStream: boolean): void {
-    this.#framing = request.framing;
-    this.#contentLength = request.contentLength;
+    this.#intake.begin(request);
     this.#isHead = request.method === 'HEAD';
     this.#websocketKey = request.websocketKey ?? '';
     this.#isOpen = true;
     this.isEndSeen = endStream;
-    this.#receivedBytes = 0;
-    this.#requestTrailers = '';
     this.#part = 'head';
     this.#isBodiless = this.#isHead;
     this.#end = undefined;
@@ -167,16 +152,11 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
   }
 
   pause(): void {
-    this.#paused = true;
+    this.#intake.pause();
   }
 
   resume(): void {
-    if (!this.#paused) return;
-    this.#paused = false;
-    if (this.#heldBytes === 0 || this.#isResuming) return;
-    this.#isResuming = true;
-    // In a later step, because the caller may first need to use its bytes.
-    process.nextTick(() => this.#deliver());
+    this.#intake.resume();
   }
 
   retain(bytes: Buffer): (() => void) | undefined {
@@ -216,47 +196,15 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
   // The path of the request.
 
   onData(bytes: Buffer, from: number, to: number): void {
-    const length = to - from;
-    const { guard, wire } = this.#host;
-    guard.onBodyReceived(length);
-    this.#receivedBytes += length;
-    // RFC 9113 section 8.1.1.
-    if (this.#framing === 'length' && this.#receivedBytes > this.#contentLength)
-      return this.#refuse(ErrorCode.protocol);
-    if (this.#paused || this.#heldBytes > 0) {
-      this.#held.push(bytes, from, to);
-      this.#heldBytes += length;
-      return wire.hold(length);
-    }
-    this.#events?.onData(from === 0 && to === bytes.length ? bytes : bytes.subarray(from, to));
-    wire.passedOn(this, length);
+    this.#host.guard.onBodyReceived(to - from);
+    if (!this.#intake.take(bytes, from, to)) this.#refuse(ErrorCode.protocol);
   }
 
   onRequestEnd(trailers: string): void {
-    if (this.#framing === 'length' && this.#receivedBytes !== this.#contentLength)
-      return this.#refuse(ErrorCode.protocol);
+    if (!this.#intake.end(trailers)) return this.#refuse(ErrorCode.protocol);
     this.isEndSeen = true;
-    this.#requestTrailers = trailers;
-    if (this.#heldBytes === 0) this.#passEnd();
+    this.#intake.passEnd();
     if (this.isEndSent && this.#isOpen) this.#closeWell();
-  }
-
-  #passEnd(): void {
-    if (this.#framing === 'chunked') this.#events?.onContentEnd?.(this.#requestTrailers);
-    else if (this.#framing === 'tunnel') this.#events?.onEnd();
-  }
-
-  #deliver(): void {
-    this.#isResuming = false;
-    const { wire } = this.#host;
-    while (!this.#paused && !this.#isOver && this.#heldBytes > 0) {
-      const piece = this.#held.shift();
-      this.#heldBytes -= piece.length;
-      wire.unhold(piece.length);
-      this.#events?.onData(piece);
-      wire.passedOn(this, piece.length);
-      if (this.#heldBytes === 0 && this.isEndSeen) this.#passEnd();
-    }
   }
 
   breakOff(code: number): void {
@@ -309,7 +257,7 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
     const head = end < 0 ? undefined : responseBlock(text, from, end + 2);
     if (head === undefined) return -1;
     const to = end + 4;
-    const isTunnel = this.#framing === 'tunnel';
+    const isTunnel = this.#intake.isTunnel;
     const { status } = head;
     if (status === 101)
       return isTunnel && this.#switch(text.slice(text.indexOf('\r\n', from) + 2, end + 2)) ? to : -1;
@@ -427,14 +375,14 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
   #closeWell(): void {
     this.#isOpen = false;
     this.#host.wire.close(this);
-    if (!this.#isLeaving && this.#framing !== 'tunnel') return;
+    if (!this.#isLeaving && !this.#intake.isTunnel) return;
     this.#events?.onFlushed();
     this.#leave();
   }
 
   /** Called in a later step than the one that wrote the response, when the engine has ended the exchange. */
   afterResponse(): void {
-    if (this.#isOver || this.#isLeaving || this.#framing === 'tunnel') return;
+    if (this.#isOver || this.#isLeaving || this.#intake.isTunnel) return;
     if (!this.#isOpen && this.#host.release(this)) return;
     this.#isLeaving = true;
     // A stream carries one request: for the connection, the client has sent everything.
@@ -458,7 +406,7 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
    * and counts like a reset.
    */
   #breakResponse(): boolean {
-    const isRefused = this.#part === 'head' && this.#framing === 'tunnel';
+    const isRefused = this.#part === 'head' && this.#intake.isTunnel;
     this.#reset(isRefused ? ErrorCode.connect : ErrorCode.internal);
     return true;
   }
@@ -483,8 +431,6 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
   #over(): void {
     this.#isOver = true;
     this.#queue.clear();
-    while (!this.#held.isEmpty) this.#held.shift();
-    this.#host.wire.unhold(this.#heldBytes);
-    this.#heldBytes = 0;
+    this.#intake.drop();
   }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { compileBackend } from '../../config/backend.ts';
-import { revisionOf } from '../../../test/support/proxy.ts';
+import { compileBackend } from '../../../config/backend.ts';
+import { revisionOf } from '../../../../test/support/proxy.ts';
 import { UpstreamPermits, type PermitLimits, type PermitWaiter } from './permits.ts';
 
 const tick = (): Promise<void> => new Promise((done) => setImmediate(done));

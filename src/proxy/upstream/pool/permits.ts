@@ -7,7 +7,7 @@
  * queue, a newcomer takes the place of the last request of the app with the most waiting requests, if its own app has
  * fewer. If a backend accepts many streams over HTTP/2, one app leaves a tenth of them to others.
  */
-import type { CompiledBackend } from '../../config/types.ts';
+import type { CompiledBackend } from '../../../config/types.ts';
 
 export interface PermitWaiter {
   /** Id of the app. */

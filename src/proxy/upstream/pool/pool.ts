@@ -3,13 +3,13 @@
  * that the others can expire. Owns them only while they are idle. A connection that the peer closes, or on which it
  * sends something, is removed at once. There is no queue: a request without an idle connection opens one.
  */
-import type { CompiledBackend } from '../../config/types.ts';
-import type { DescriptorRoom } from '../../lib/listeners.ts';
-import type { Deadlines } from '../resilience/deadlines.ts';
-import { BackendSessions, type SessionsOptions } from './http2/backend-sessions.ts';
-import { UpstreamConnection } from './upstream-connection.ts';
+import type { CompiledBackend } from '../../../config/types.ts';
+import type { DescriptorRoom } from '../../../lib/listeners.ts';
+import type { Deadlines } from '../../resilience/deadlines.ts';
+import { BackendSessions, type SessionsOptions } from '../http2/backend-sessions.ts';
+import { UpstreamConnection } from '../upstream-connection.ts';
 import { Strays } from './strays.ts';
-import type { Upstream } from './upstream.ts';
+import type { Upstream } from '../upstream.ts';
 
 /**
  * Limit of remembered ended pools. A connection of a pool that is no longer remembered stays until its idle timeout.

@@ -2,7 +2,7 @@
  * One exchange's permit for a connection to a backend (permits.ts): none, waiting, or held. Created only when
  * connections are limited.
  */
-import type { CompiledBackend } from '../../config/types.ts';
+import type { CompiledBackend } from '../../../config/types.ts';
 import type { PermitWaiter, UpstreamPermits } from './permits.ts';
 
 export class UpstreamPermit {

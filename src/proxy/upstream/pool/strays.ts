@@ -4,7 +4,7 @@
  * and no proxy can tell that they are not the response to it. So no connection to such a backend is used for a second
  * request until the backend has sent no such bytes for a while. Owns the list of these backends.
  */
-import { findHeadEnd } from '../../http/heads/head-end.ts';
+import { findHeadEnd } from '../../../http/heads/head-end.ts';
 
 /** How long a backend is on the list. */
 export const STRAY_MS = 60_000;
