@@ -123,10 +123,13 @@ describe('a frame that ends its stream', () => {
     expect([backend.connections.length, proxy.defects]).toEqual([1, []]);
   });
 
-  it('more than its window holds: RST_STREAM with FLOW_CONTROL_ERROR, and other streams go on', async () => {
+  it('more than its window holds: RST_STREAM with FLOW_CONTROL_ERROR; others end, new ones go elsewhere', async () => {
+    let heads = 0;
     const { backend, proxy, url } = await start((connection, { type, stream }) => {
-      if (type !== FRAME.headers) return;
-      if (stream > 1) return connection.send(whole(stream));
+      // The first request is answered once the second has been reset.
+      if (type === FRAME.rstStream) return connection.send(whole(1));
+      if (type !== FRAME.headers || ++heads === 1) return;
+      if (heads > 2) return connection.send(whole(stream));
       connection.send(headers(stream, OK, 0));
       const pieces = Array.from({ length: 4 }, () => data(stream, Buffer.alloc(16_000)));
       // Until it is told so: who goes on for a megabyte floods the connection, which ends.
@@ -138,13 +141,17 @@ describe('a frame that ends its stream', () => {
       };
       sendMore(1_000);
     });
+    const other = outcome(url);
+    await untilHolds(() => heads === 1, 'the first request');
     const slow = await connectRaw(proxy.port);
     closers.push(() => slow.socket.destroy());
     slow.socket.pause();
     slow.write('GET /a/v1/x HTTP/1.1\r\nHost: a\r\n\r\n');
     expect(await codeIn(backend, FRAME.rstStream, 0)).toBe(CODE.flowControl);
+    expect(await other).toBe('fine');
+    expect(backend.connections.length).toBe(1);
     expect(await outcome(url)).toBe('fine');
-    expect([backend.connections.length, proxy.defects]).toEqual([1, []]);
+    expect([backend.connections.length, proxy.defects]).toEqual([2, []]);
   });
 });
 

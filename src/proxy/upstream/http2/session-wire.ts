@@ -70,7 +70,7 @@ export interface WireOwner {
   onControl(): void;
   onSettings(): void;
   onPong(): void;
-  /** The backend accepts no more streams. */
+  /** The connection takes no more streams. */
   retire(): void;
   /** GOAWAY because of an error; streams above the last one have ended already. */
   onGoaway(code: number): void;
@@ -276,7 +276,11 @@ export class SessionWire implements FrameReceiver {
     this.#target = stream;
     if (stream === undefined) return;
     stream.ownWindow -= length;
-    if (stream.ownWindow < 0) return stream.breakOff(ErrorCode.flowControl);
+    if (stream.ownWindow < 0) {
+      // A backend that ignores the window usually sends on until it is cut off: no new request should meet that.
+      this.#owner.retire();
+      return stream.breakOff(ErrorCode.flowControl);
+    }
     if (stream.isEndSeen) return stream.breakOff(ErrorCode.streamClosed);
     if (length > content) this.passedOn(stream, length - content);
   }
