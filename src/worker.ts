@@ -2,7 +2,6 @@
  * The program of a proxy worker thread: wires the traffic path, applies configuration changes and answers the
  * supervisor. compose/gateway.ts does the same for the main thread.
  */
-import { closeSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
 import { peerList } from './egress/blocks.ts';
 import { Egress } from './egress/egress.ts';
@@ -75,13 +74,8 @@ const FAILED_EXIT_MS = 2_000;
 const port = parentPort;
 if (port === null) throw new Error('worker.ts runs as a worker thread only');
 const start = workerData as WorkerStart;
-const { settings, workerNumber, limitMemory, certificates, unixDescriptor } = start;
-try {
-  requireVersion(import.meta.url, start.version);
-} catch (error) {
-  if (unixDescriptor !== undefined) closeSync(unixDescriptor);
-  throw error;
-}
+const { settings, workerNumber, limitMemory, certificates } = start;
+requireVersion(import.meta.url, start.version);
 
 useHeldFiles();
 
@@ -256,6 +250,8 @@ port.on('message', (message: ToWorker) => {
     case 'listen':
       mayListen = true;
       return void listenIfReady();
+    case 'unix_socket':
+      return void listenOnSocket(message.descriptor);
     case 'drain':
       draining = true;
       return profile?.stop();
@@ -332,6 +328,14 @@ async function listenIfReady(): Promise<void> {
     send({ type: 'listening', ports: { main, tls } });
   } catch (error) {
     send({ type: 'listen_failed', message: systemReason(error) });
+  }
+}
+
+async function listenOnSocket(unixDescriptor: number): Promise<void> {
+  try {
+    await listener.add({ port: 0, unixDescriptor, tls: undefined, allowsH2c: settings.proxy.h2c });
+  } catch (error) {
+    log.error({ err: error }, 'a worker cannot listen on the Unix socket');
   }
 }
 

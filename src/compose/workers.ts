@@ -49,13 +49,11 @@ export async function openUnixSocket(
 ): Promise<UnixListener | undefined> {
   const { unixSocket: path, unixSocketMode } = proxy;
   if (path === undefined) return undefined;
-  // One more for the spare worker.
-  const copies = workers + 1;
   try {
-    if (path !== 'systemd') return await UnixListener.open(path, unixSocketMode, copies, log);
+    if (path !== 'systemd') return await UnixListener.open(path, unixSocketMode, workers, log);
     if (env('LISTEN_PID') !== String(process.pid) || env('LISTEN_FDS') !== '1')
       throw new Error('the service manager has not passed exactly one socket');
-    return await UnixListener.inherit(PASSED_FD, copies, log);
+    return await UnixListener.inherit(PASSED_FD, workers, log);
   } catch (error) {
     const what = path === 'systemd' ? 'the socket of the service manager' : path;
     throw listenError('traffic', what, error);

@@ -23,12 +23,14 @@ export function orderedCertificates(
   return store;
 }
 
-/** The main port first, then the one for TLS if there are two, then the Unix socket. */
+/** The main port first, then the one for TLS if there are two. */
 export function portOptions(start: WorkerStart, ordered: OrderedCertificates | undefined): PortOptions[] {
-  const { settings, certificates, ticketKeys, ports, unixDescriptor } = start;
+  const { settings, certificates, ticketKeys, ports } = start;
   const { http2, h2c: allowsH2c } = settings.proxy;
   const tls = certificates === undefined ? undefined : { certificates, ticketKeys, http2, ordered };
-  const unix = unixDescriptor === undefined ? [] : [{ port: 0, unixDescriptor, tls: undefined, allowsH2c }];
-  if (ports.tls === undefined) return [{ port: ports.main, tls, allowsH2c }, ...unix];
-  return [{ port: ports.main, tls: undefined, allowsH2c }, { port: ports.tls, tls }, ...unix];
+  if (ports.tls === undefined) return [{ port: ports.main, tls, allowsH2c }];
+  return [
+    { port: ports.main, tls: undefined, allowsH2c },
+    { port: ports.tls, tls },
+  ];
 }

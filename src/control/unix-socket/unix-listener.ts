@@ -14,6 +14,9 @@ import { descriptorCopies, type DescriptorCopy } from './descriptor-copies.ts';
 
 /** Copies kept ready for workers that replace others. */
 const SPARE_COPIES = 2;
+/** Until copying is tried again after a failure, doubled with each. */
+const RETRY_MS_MIN = 1_000;
+const RETRY_MS_MAX = 60_000;
 const NO_SOCKET = 'the file at this path is not a socket';
 
 export class UnixListener {
@@ -26,6 +29,7 @@ export class UnixListener {
   readonly #source: number;
   #next = 1;
   #isCopying = false;
+  #retryMs = RETRY_MS_MIN;
 
   private constructor(making: string | undefined, path: string, copies: DescriptorCopy[], log: Logger) {
     if (making !== undefined) this.#file = { path, making, inode: lstatSync(making, { bigint: true }).ino };
@@ -67,12 +71,11 @@ export class UnixListener {
     if (this.#file !== undefined) renameSync(this.#file.making, this.#file.path);
   }
 
-  /** A descriptor for a worker to listen on and close; undefined if there is none at the moment. */
+  /** A descriptor for a worker to listen on and close; undefined if there is none at the moment: ask again later. */
   take(): number | undefined {
     const copy = this.#copies[this.#next];
-    if (copy === undefined) this.#log.error('a worker starts without the Unix socket');
-    else this.#next += 1;
-    if (this.#copies.length - this.#next < SPARE_COPIES) this.#refill();
+    if (copy !== undefined) this.#next += 1;
+    this.#refill();
     return copy?.fd;
   }
 
@@ -90,14 +93,24 @@ export class UnixListener {
   }
 
   #refill(): void {
-    if (this.#isCopying) return;
+    if (this.#isCopying || this.#copies.length - this.#next >= SPARE_COPIES) return;
     this.#isCopying = true;
-    descriptorCopies(this.#source, 1)
-      .then(
-        (copies) => void this.#copies.push(...copies),
-        (error: unknown) => this.#log.error({ err: error }, 'cannot share the Unix socket'),
-      )
-      .finally(() => (this.#isCopying = false));
+    const goOn = (): void => {
+      this.#isCopying = false;
+      this.#refill();
+    };
+    descriptorCopies(this.#source, 1).then(
+      (copies) => {
+        this.#copies.push(...copies);
+        this.#retryMs = RETRY_MS_MIN;
+        goOn();
+      },
+      (error: unknown) => {
+        this.#log.error({ err: error, retry_ms: this.#retryMs }, 'cannot share the Unix socket');
+        setTimeout(goOn, this.#retryMs).unref();
+        this.#retryMs = Math.min(2 * this.#retryMs, RETRY_MS_MAX);
+      },
+    );
   }
 }
 

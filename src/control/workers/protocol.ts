@@ -49,8 +49,6 @@ export interface WorkerStart {
   readonly settings: Settings;
   /** They differ from the settings if these are 0: all workers share the ports of the first worker. */
   readonly ports: TrafficPorts;
-  /** A descriptor of the Unix socket, which the worker closes; undefined when there is none. */
-  readonly unixDescriptor: number | undefined;
   readonly limitMemory: LimitMemory;
   /** See egress/own-listeners.ts. */
   readonly ownPorts: SharedArrayBuffer;
@@ -165,6 +163,8 @@ export type ToWorker =
   | { readonly type: 'end_profile' }
   /** To a spare worker, when another worker is lost. */
   | { readonly type: 'listen' }
+  /** To a worker that listens: a descriptor of the Unix socket, which the worker closes. */
+  | { readonly type: 'unix_socket'; readonly descriptor: number }
   /** From now on responses have `Connection: close`. */
   | { readonly type: 'drain' }
   /** Follows `drain`: closes the port, and ends when running exchanges are done. */

@@ -146,6 +146,7 @@ export class Supervisor {
     this.#watching = setInterval(() => {
       this.#endStalled();
       this.#inlineWhenLoaded();
+      this.#shareUnixSocket();
     }, WATCH_MS);
     if (this.#deps.settings.workerSpare) this.#prepareSpare(this.#deps.spareDelayMs ?? SPARE_DELAY_MS);
     this.#fill();
@@ -288,7 +289,6 @@ export class Supervisor {
         workerNumber,
         settings,
         ports: this.#ports,
-        unixDescriptor: this.#deps.unixSocket?.take(),
         limitMemory,
         ownPorts,
         viaName,
@@ -330,9 +330,23 @@ export class Supervisor {
         return this.#deps.onRingFills();
       case 'deprecated_used':
         return this.#deps.onDeprecatedUsed(message);
+      case 'listening':
+        return this.#shareUnixSocket();
       case 'failed':
         return member.isLost ? undefined : void this.#end(member);
       default:
+    }
+  }
+
+  /** A worker that dies before it listens takes no descriptor with it. */
+  #shareUnixSocket(): void {
+    const { unixSocket } = this.#deps;
+    if (unixSocket === undefined || this.#stopping) return;
+    for (const member of this.#all(({ isListening, hasUnixSocket }) => isListening && !hasUnixSocket)) {
+      const descriptor = unixSocket.take();
+      if (descriptor === undefined) return;
+      member.hasUnixSocket = true;
+      member.post({ type: 'unix_socket', descriptor });
     }
   }
 

@@ -32,6 +32,8 @@ export class WorkerThread {
   /** Ready to serve, but not told to listen yet. */
   isSpare: boolean;
   isListening = false;
+  /** It has a descriptor of the Unix socket for traffic. */
+  hasUnixSocket = false;
   /** It has applied its first configuration. */
   isConfigured = false;
   /** It has ended or will end: it no longer counts. */
@@ -174,7 +176,7 @@ export class WorkerThread {
         this.isListening = true;
         this.listeningSinceMs = this.#options.clock.monotonicMs();
         this.#ports.resolve(message.ports);
-        return;
+        break;
       case 'listen_failed':
         return this.#giveUp(message.message);
       case 'applied':

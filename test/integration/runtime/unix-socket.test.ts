@@ -48,6 +48,8 @@ interface Answer {
   readonly body: string;
 }
 
+const isWorker = (title: string): boolean => /proxy-[0-9]+$/.test(title);
+
 /** Over a connection of its own. */
 function ask(headers: Record<string, string> = {}, body?: string): Promise<Answer> {
   return new Promise((done, fail) => {
@@ -211,11 +213,27 @@ describe('no client is refused', () => {
     const gateway = await start({ GATEWAY_WORKERS: '2', ...WITH_SPARE, ...INSPECTABLE });
     await createService(gateway, 'a', origin.port);
     for (let round = 0; round < 2; round++) {
-      await crashWorkers(gateway, (title) => /proxy-[0-9]+$/.test(title));
+      await crashWorkers(gateway, isWorker);
       // The queue of the socket is none of theirs: clients wait in it.
       const answers = await Promise.all(Array.from({ length: 20 }, () => ask()));
       expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
     }
+  });
+
+  it('when workers die again and again while they start', async () => {
+    const gateway = await start({ GATEWAY_WORKERS: '2', ...WITH_SPARE, ...INSPECTABLE });
+    await createService(gateway, 'a', origin.port);
+    // More often than copies of the socket were made in advance.
+    for (let round = 0; round < 6; round++) {
+      await until(() =>
+        crashWorkers(gateway, isWorker).then(
+          () => true,
+          () => false,
+        ),
+      );
+    }
+    const answers = await Promise.all(Array.from({ length: 20 }, () => ask()));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
   });
 
   it('while another gateway takes over', async () => {

@@ -53,7 +53,9 @@ export class Listener {
   readonly #context: ProxyContext;
   readonly #options: ListenerOptions;
   readonly #requests: CertificateRequests;
-  readonly #ports: readonly ListeningPort[];
+  readonly #ports: ListeningPort[];
+  readonly #limits: ConstructorParameters<typeof ListeningPort>[1];
+  #isDraining = false;
   readonly #connections = new Set<Connection>();
   readonly #http2Connections = new Set<Http2Connection>();
   /** Handshakes under way. */
@@ -84,11 +86,11 @@ export class Listener {
     this.#addresses = new AddressCounts(maxConnectionsPerIp, ipv6PrefixBits, (address) =>
       context.isTrustedProxy(address),
     );
-    const limits = {
+    this.#limits = {
       maxConnections: maxConnections + REFUSED_CONNECTIONS_MAX,
       handshakeTimeoutMs: headTimeoutMs,
     };
-    this.#ports = options.ports.map((port) => new ListeningPort(port, limits, this.#events()));
+    this.#ports = options.ports.map((port) => new ListeningPort(port, this.#limits, this.#events()));
   }
 
   /** Client connections; an HTTP/2 connection counts once, however many streams it has. */
@@ -119,6 +121,14 @@ export class Listener {
     return Promise.all(this.#ports.map((port) => port.listen(this.#options.host)));
   }
 
+  /** Accepts connections on one more port, or Unix socket. Rejects with the system's error. */
+  async add(options: PortOptions): Promise<void> {
+    const port = new ListeningPort(options, this.#limits, this.#events());
+    await port.listen(this.#options.host);
+    this.#ports.push(port);
+    if (this.#isDraining) await port.close(this.#context.clock);
+  }
+
   /**
    * Stops accepting and lets exchanges finish; from now on responses have `Connection: close`. Resolves when the last
    * connection is closed, or when `timeoutMs` has passed and the rest were cut.
@@ -126,6 +136,7 @@ export class Listener {
    */
   async drain(timeoutMs: number, onPortsClosed: () => void = () => undefined): Promise<void> {
     const { clock } = this.#context;
+    this.#isDraining = true;
     await Promise.all(this.#ports.map((port) => port.close(clock)));
     onPortsClosed();
     const startedMs = clock.monotonicMs();
