@@ -16,7 +16,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { freePort } from '../backends/origin-process.ts';
-import { COMPILE_CACHE, MAIN, START_FLAGS } from '../gateway.ts';
+import { COMPILE_CACHE, MAIN, SHORT_LIVED, START_FLAGS } from '../gateway.ts';
 import { CONSOLE_VARIABLE } from './program.ts';
 import { plainEnvironment } from './programs.ts';
 import { openShell, type Shell } from './shell.ts';
@@ -128,8 +128,10 @@ function makeCommand(folder: string, page: string): void {
   const lines = [
     '#!/bin/sh',
     `export NODE_COMPILE_CACHE="${COMPILE_CACHE}"`,
-    `case "\${1:-start}" in start | -*) export GATEWAY_CONSOLE__FOLDER="${process.env[CONSOLE_VARIABLE] ?? ''}" ;; esac`,
-    `exec "${process.execPath}" ${START_FLAGS.join(' ')} "${MAIN}" "$@"`,
+    `case "\${1:-start}" in start | -*) export GATEWAY_CONSOLE__FOLDER="${process.env[CONSOLE_VARIABLE] ?? ''}" ;;`,
+    // Commands start faster without the flags of a gateway.
+    `*) exec "${process.execPath}" --disable-warning=ExperimentalWarning "${MAIN}" "$@" ;; esac`,
+    `exec "${process.execPath}" ${[...START_FLAGS, ...SHORT_LIVED].join(' ')} "${MAIN}" "$@"`,
   ];
   writeFileSync(join(folder, 'bin/headgate'), `${lines.join('\n')}\n`, { mode: 0o755 });
 }
