@@ -3,6 +3,7 @@
  * details.
  */
 import type { IncomingMessage } from 'node:http';
+import type { FieldError } from '../model/errors.ts';
 import {
   resolveConnection,
   socketPathOf,
@@ -11,6 +12,7 @@ import {
 } from './connection/server-flags.ts';
 import { readText, send, type Transport } from './connection/transport.ts';
 import { CliError, printable, type CliIo } from './io.ts';
+import { refusalText } from './show/field-errors.ts';
 
 export type { ServerFlags } from './connection/server-flags.ts';
 
@@ -60,25 +62,21 @@ export interface GatewayClient {
   ): Promise<{ readonly body: IncomingMessage; readonly broken: (error: unknown) => CliError }>;
 }
 
-/** One invalid field in a problem document (RFC 9457). */
-export interface RemoteFieldError {
-  readonly pointer: string;
-  readonly detail: string;
-}
-
-/** The gateway refused a call. */
+/** The gateway refused a call. The message has all field errors, so that a command need not handle them. */
 export class RefusedCall extends CliError {
   readonly status: number;
-  readonly errors: readonly RemoteFieldError[];
+  readonly detail: string;
+  readonly errors: readonly FieldError[];
   /** Of src/model/errors.ts; undefined if the answer has none. */
   readonly code: string | undefined;
   constructor(
     status: number,
-    message: string,
-    { errors = [], code }: { readonly errors?: readonly RemoteFieldError[]; readonly code?: string } = {},
+    detail: string,
+    { errors = [], code }: { readonly errors?: readonly FieldError[]; readonly code?: string } = {},
   ) {
-    super(message);
+    super(refusalText({ detail, errors }));
     this.status = status;
+    this.detail = detail;
     this.errors = errors;
     this.code = code;
   }
@@ -192,9 +190,17 @@ function answerOf(status: number, value: Readonly<Record<string, unknown>>): Gat
 }
 
 function isWarning(value: unknown): value is ShownWarning {
+  return hasTexts(value, 'pointer', 'code', 'detail');
+}
+
+function isFieldError(value: unknown): value is FieldError {
+  return hasTexts(value, 'pointer', 'detail');
+}
+
+function hasTexts(value: unknown, ...names: readonly string[]): boolean {
   if (typeof value !== 'object' || value === null) return false;
   const fields = value as Readonly<Record<string, unknown>>;
-  return ['pointer', 'code', 'detail'].every((name) => typeof fields[name] === 'string');
+  return names.every((name) => typeof fields[name] === 'string');
 }
 
 function refusalOf(server: string, response: IncomingMessage, text: string, call: string): RefusedCall {
@@ -202,14 +208,14 @@ function refusalOf(server: string, response: IncomingMessage, text: string, call
   const value = parse(text);
   const detail = value?.['detail'];
   if (value === undefined) return new RefusedCall(status, notGateway(server, response));
-  const errors = Array.isArray(value['errors']) ? (value['errors'] as RemoteFieldError[]) : [];
+  const errors = Array.isArray(value['errors']) ? value['errors'].filter(isFieldError) : [];
   const code = typeof value['code'] === 'string' ? value['code'] : '';
   if (code === 'no_route') {
     const message = `${server} is a port for client traffic; expected the address of the management API in --server`;
     return new RefusedCall(status, message, { code });
   }
-  const message = typeof detail === 'string' ? printable(detail) : `${call} was answered with ${status}`;
-  return new RefusedCall(status, message, { errors, code });
+  const known = typeof detail === 'string' ? detail : `${call} was answered with ${status}`;
+  return new RefusedCall(status, known, { errors, code });
 }
 
 function parsed(server: string, response: IncomingMessage, text: string): Readonly<Record<string, unknown>> {

@@ -5,6 +5,7 @@
  */
 import { isObject } from '../lib/is-object.ts';
 import { escapeToken } from '../lib/text/json-pointer.ts';
+import { placeText } from './field-lines.ts';
 import type { DeclaredDocument, Place, Problem } from './yaml-reader.ts';
 
 /** The members of an object that are collections of named things, and the same for the things in them. */
@@ -56,7 +57,7 @@ export function mergeDocuments(documents: readonly DeclaredDocument[]): MergedDo
       if (problems.length >= PROBLEMS_MAX) return;
       const [first, second] = placesOf(documents, pointer, 2);
       if (first === undefined || second === undefined) return;
-      const detail = `is given twice; the first one is at ${text(first)}`;
+      const detail = `is given twice; the first one is at ${placeText(first)}`;
       problems.push({ ...second, pointer, detail: pointer === '/owner' ? `${detail}${EACH_OWNER}` : detail });
     });
   }
@@ -124,7 +125,8 @@ function placesOf(documents: readonly DeclaredDocument[], pointer: string, count
   return found;
 }
 
-function nearestPlace(documents: readonly DeclaredDocument[], pointer: string): Place {
+/** The place of a value, or of the closest value around it. */
+export function nearestPlace(documents: readonly DeclaredDocument[], pointer: string): Place {
   for (let at = pointer; at !== ''; at = at.slice(0, at.lastIndexOf('/'))) {
     const [found] = placesOf(documents, at, 1);
     if (found !== undefined) return found;
@@ -135,9 +137,4 @@ function nearestPlace(documents: readonly DeclaredDocument[], pointer: string): 
 
 function start({ file }: DeclaredDocument): Place {
   return { file, line: 1, column: 1 };
-}
-
-/** `file:line:column`, as editors and terminals link it. */
-export function text({ file, line, column }: Place): string {
-  return `${file}:${line}:${column}`;
 }

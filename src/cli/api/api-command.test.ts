@@ -51,7 +51,11 @@ describe('headgate api', () => {
   });
 
   it.each([
-    ['a wrong field', ['POST', '/apps', '{"name": 1}'], /\n\/name: /],
+    [
+      'a wrong field',
+      ['POST', '/apps', '{"name": 1}'],
+      /^\/slug is required\n {2}\/gateway_path is required\n {2}\/name must be a string$/,
+    ],
     ['what does not exist', ['GET', '/apps/none'], /There is no app "none" here/],
     ['an unknown method', ['FETCH', '/apps'], /The method FETCH is unknown; expected one of GET, POST/],
     [

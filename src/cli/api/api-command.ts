@@ -4,13 +4,7 @@
  */
 import type { Command } from 'commander';
 import { addServerFlags } from '../connection/server-flags.ts';
-import {
-  createClient,
-  RefusedCall,
-  type GatewayAnswer,
-  type Method,
-  type ServerFlags,
-} from '../gateway-client.ts';
+import { createClient, type Method, type ServerFlags } from '../gateway-client.ts';
 import { textOf } from '../input.ts';
 import { CliError, printable, type CliIo } from '../io.ts';
 import { addExamples, withPointer, writeJson, writeWarnings } from '../show/output-format.ts';
@@ -35,14 +29,7 @@ async function apiCommand(
     );
   const own = path.replace(PREFIX, '');
   const value = body === undefined ? undefined : valueOf(body, io);
-  let answer: GatewayAnswer;
-  try {
-    answer = await createClient(flags, io).ask(method, own, value);
-  } catch (error) {
-    if (!(error instanceof RefusedCall) || error.errors.length === 0) throw error;
-    const places = error.errors.map(({ pointer, detail }) => `${pointer || 'body'}: ${detail}`);
-    throw new CliError([error.message, ...places.map(printable)].join('\n'));
-  }
+  const answer = await createClient(flags, io).ask(method, own, value);
   writeWarnings(answer.warnings.map(withPointer), io);
   if (answer.status !== 204) writeJson(answer.data, io);
   const next = answer.page?.next_cursor;

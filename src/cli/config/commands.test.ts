@@ -196,7 +196,7 @@ describe('headgate config', () => {
       'apps:\n  a:\n    gateway_path: /a\n    default_policy:\n      rate_limit: {requests: 1, window_seconds: 1}\n',
     );
     const warning = new RegExp(
-      `^warning: ${path}:5:\\d+: /apps/a/default_policy/rate_limit/enabled [^\\n]+ \\(rate_limit_not_enabled\\)\\n$`,
+      `^warning: ${path}:5:\\d+: /apps/a/default_policy/rate_limit/enabled: [^\\n]+ \\(rate_limit_not_enabled\\)\\n$`,
     );
     for (const command of ['validate', 'plan', 'apply']) {
       const { err, out } = await headgate(['config', command, path, '--output', 'json']);

@@ -8,22 +8,16 @@ import { escapeReferences } from '../../declaration/references.ts';
 import { writeYaml } from '../../declaration/yaml-writer.ts';
 import type { DeclaredDocument, Problem } from '../../declaration/yaml-reader.ts';
 import {
-  problemLine,
   readDeclared,
   resolveDeclared,
   type DeclaredFiles,
 } from '../../management/declaration/declared-files.ts';
 import { queryText } from '../connection/query.ts';
 import { EXIT_CODES } from '../exit-codes.ts';
-import {
-  createClient,
-  RefusedCall,
-  type GatewayAnswer,
-  type GatewayClient,
-  type ServerFlags,
-} from '../gateway-client.ts';
+import { createClient, RefusedCall, type GatewayClient, type ServerFlags } from '../gateway-client.ts';
 import { CliError, type CliIo } from '../io.ts';
-import { writeJson, writeWarnings, type OutputFlags } from '../show/output-format.ts';
+import { inFileAt, writeProblems, writeRefusal } from '../show/field-errors.ts';
+import { withPointer, writeJson, writeWarnings, type OutputFlags } from '../show/output-format.ts';
 import { wholeNumber } from '../whole-number.ts';
 import { checkOffline } from './check-offline.ts';
 import { gitCommit } from './git-commit.ts';
@@ -74,7 +68,7 @@ export async function validateCommand(
   const { errors, warnings } = await checkOffline(files.config);
   const problems = errors.map((error) => ({ ...files.locate(error.pointer), ...error }));
   if (problems.length > 0) return fail(problems, flags, io);
-  writePlacedWarnings(warnings, files, io);
+  writeWarnings(warnings.map(inConfig(files)).map(withPointer), io);
   if (flags.output === 'json') io.out(`${JSON.stringify({ valid: true })}\n`);
   else io.out('The configuration is valid.\n');
 }
@@ -138,7 +132,7 @@ function declaredOrFail(
 
 function fail(problems: readonly Problem[], { output }: OutputFlags, io: CliIo): void {
   if (output === 'json') writeJson({ valid: false, problems }, io);
-  else for (const problem of problems) io.err(`${problemLine(problem)}\n`);
+  else writeProblems(problems, io);
   io.exit(EXIT_CODES.failed.code);
 }
 
@@ -161,27 +155,18 @@ async function ask(
 ): Promise<ShownPlan | undefined> {
   try {
     const { data, warnings } = await client.ask('POST', path, { ...options, config: files.config });
-    writePlacedWarnings(warnings, files, io);
+    writeWarnings(warnings.map(inConfig(files)).map(withPointer), io);
     return data as ShownPlan;
   } catch (error) {
     if (!(error instanceof RefusedCall) || error.errors.length === 0) throw error;
-    const problems = error.errors.map(({ pointer, detail }) => {
-      const inConfig = pointer.replace(/^\/config/, '');
-      return { ...files.locate(inConfig), pointer: inConfig, detail };
-    });
-    fail(problems, flags, io);
+    if (flags.output === 'text') writeRefusal(error, inConfig(files), io);
+    else writeJson({ valid: false, problems: error.errors.map(inConfig(files)) }, io);
+    io.exit(EXIT_CODES.failed.code);
     return undefined;
   }
 }
 
-/** Writes warnings to standard error in both output formats, each with its place in the files. */
-function writePlacedWarnings(warnings: GatewayAnswer['warnings'], files: DeclaredFiles, io: CliIo): void {
-  const placed = warnings.map(({ pointer, code, detail }) => {
-    const inConfig = pointer.replace(/^\/config/, '');
-    return { code, detail: problemLine({ ...files.locate(inConfig), pointer: inConfig, detail }) };
-  });
-  writeWarnings(placed, io);
-}
+const inConfig = (files: DeclaredFiles) => inFileAt('/config', (pointer) => files.locate(pointer));
 
 function show(plan: ShownPlan, done: boolean, { output }: OutputFlags, io: CliIo): void {
   if (output === 'json') writeJson(plan, io);

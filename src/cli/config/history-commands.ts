@@ -7,8 +7,8 @@ import { queryText } from '../connection/query.ts';
 import { addServerFlags } from '../connection/server-flags.ts';
 import { listAll } from '../everyday/pages.ts';
 import { EXIT_CODES } from '../exit-codes.ts';
-import { createClient, RefusedCall, type GatewayAnswer, type ServerFlags } from '../gateway-client.ts';
-import { CliError, printable, type CliIo } from '../io.ts';
+import { createClient, type ServerFlags } from '../gateway-client.ts';
+import { CliError, type CliIo } from '../io.ts';
 import {
   addExamples,
   addOutputFlag,
@@ -99,15 +99,7 @@ async function rollbackCommand(text: string, flags: RollbackFlags, io: CliIo): P
     ...(isTry && { dry_run: true }),
     ...(flags.message !== undefined && { message: flags.message }),
   };
-  let answer: GatewayAnswer;
-  try {
-    const client = createClient(flags, io);
-    answer = await client.ask('POST', `/config/versions/${version}/rollback`, body);
-  } catch (error) {
-    if (!(error instanceof RefusedCall) || error.errors.length === 0) throw error;
-    const details = error.errors.map(({ pointer, detail }) => `\n  ${printable(`${pointer} ${detail}`)}`);
-    throw new CliError(error.message + details.join(''));
-  }
+  const answer = await createClient(flags, io).ask('POST', `/config/versions/${version}/rollback`, body);
   const done = answer.data as ShownRollback;
   writeWarnings(answer.warnings.map(withPointer), io);
   if (flags.output === 'json') writeJson(done, io);

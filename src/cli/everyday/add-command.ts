@@ -8,6 +8,7 @@ import { addServerFlags } from '../connection/server-flags.ts';
 import { createClient, RefusedCall, type GatewayAnswer, type ServerFlags } from '../gateway-client.ts';
 import { textOf } from '../input.ts';
 import { CliError, printable, type CliIo } from '../io.ts';
+import { writeProblems } from '../show/field-errors.ts';
 import {
   addExamples,
   addOutputFlag,
@@ -99,19 +100,15 @@ async function run(
       return show(spec, answer, given, flags, io);
     });
   } catch (error) {
-    throw withAllErrors(error, spec);
+    throw withOwnOption(error, spec);
   }
 }
 
-/** A refusal names its first field; this adds the other fields, one per line, and the option that would help. */
-function withAllErrors(error: unknown, { options }: EverydayCommand): unknown {
-  if (!(error instanceof RefusedCall)) return error;
+/** The gateway names its query parameter; this adds the option of the command. */
+function withOwnOption(error: unknown, { options }: EverydayCommand): unknown {
+  if (!(error instanceof RefusedCall) || error.code !== 'has_children') return error;
   const cascade = options?.find(({ query }) => query === 'cascade');
-  if (error.code === 'has_children' && cascade !== undefined)
-    return new CliError(`${error.message} (here the option ${cascade.flags})`);
-  if (error.errors.length < 2) return error;
-  const more = error.errors.slice(1).map(({ pointer, detail }) => `\n  ${printable(`${pointer} ${detail}`)}`);
-  return new CliError(error.message + more.join(''));
+  return cascade === undefined ? error : new CliError(`${error.message} (here the option ${cascade.flags})`);
 }
 
 async function bodyOf(
@@ -145,8 +142,8 @@ async function fileFields(path: string, io: CliIo): Promise<Record<string, unkno
   const { readDocument } = await import('../../declaration/yaml-reader.ts');
   const read = readDocument(path === '-' ? '<stdin>' : path, Buffer.from(textOf(path, io)));
   if (!('locate' in read)) {
-    const [first] = read;
-    throw new CliError(`${first?.file}:${first?.line}:${first?.column}: ${first?.pointer} ${first?.detail}`);
+    writeProblems(read, io);
+    throw new CliError(`Cannot read ${path}`);
   }
   const { value } = read;
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {

@@ -66,7 +66,7 @@ describe('headgate transaction', () => {
       expect([code, err]).toEqual([
         0,
         expect.stringMatching(
-          /^warning: \/operations\/0\/body\/default_policy\/rate_limit\/enabled: .* \(rate_limit_not_enabled\)\n$/,
+          /^warning: \S+changes\.yaml:5:\d\d: \/0\/body\/default_policy\/rate_limit\/enabled: .* \(rate_limit_not_enabled\)\n$/,
         ),
       ]);
     }
@@ -82,7 +82,9 @@ describe('headgate transaction', () => {
   it('names the place in the file of what is wrong, and does nothing', async () => {
     const { code, out, err } = await run(SHOP.replace('name: partner', 'nmae: partner'));
     expect([code, out]).toEqual([1, '']);
-    expect(err).toMatch(/changes\.yaml:11:\d+: \/2\/body\/nmae is not a known field/);
+    expect(err).toMatch(
+      /^headgate: Operation 2 \(POST [^\n]+\n\S+changes\.yaml:11:3: \/2\/body\/name is required\n\S+:11:11: \/2\/body\/nmae is not a known field\n$/,
+    );
     expect((await api.get('/apps')).body.data).toEqual([]);
   });
 

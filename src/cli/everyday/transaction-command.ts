@@ -1,5 +1,6 @@
 /** `headgate transaction FILE`: several calls of the management API, all or none, from a list in YAML or JSON. */
 import type { Command } from 'commander';
+import { nearestPlace } from '../../declaration/merge-documents.ts';
 import type { DeclaredDocument, Problem } from '../../declaration/yaml-reader.ts';
 import { gitCommit } from '../config/git-commit.ts';
 import { addServerFlags } from '../connection/server-flags.ts';
@@ -7,6 +8,7 @@ import { EXIT_CODES } from '../exit-codes.ts';
 import { createClient, RefusedCall, type GatewayAnswer, type ServerFlags } from '../gateway-client.ts';
 import { readInput } from '../input.ts';
 import { printable, type CliIo } from '../io.ts';
+import { inFileAt, writeProblems, writeRefusal } from '../show/field-errors.ts';
 import {
   addExamples,
   addOutputFlag,
@@ -33,6 +35,7 @@ async function transactionCommand(path: string, flags: TransactionFlags, io: Cli
   const document = await readOperations(path, io);
   if (document === undefined) return io.exit(EXIT_CODES.failed.code);
   const isList = Array.isArray(document.value);
+  const inFile = inFileAt(isList ? '/operations' : '', (pointer) => nearestPlace([document], pointer));
   const body = isList ? { operations: document.value } : document.value;
   const client = createClient(flags, io, 'authenticated', {
     source: 'cli',
@@ -43,16 +46,10 @@ async function transactionCommand(path: string, flags: TransactionFlags, io: Cli
     answer = await client.ask('POST', `/transaction${flags.dryRun === true ? '?dry_run=true' : ''}`, body);
   } catch (error) {
     if (!(error instanceof RefusedCall) || error.errors.length === 0) throw error;
-    io.err(`headgate: ${error.message}\n`);
-    const problemLine = await lineOfProblem();
-    for (const { pointer, detail } of error.errors) {
-      const inFile = isList ? pointer.replace(/^\/operations/, '') : pointer;
-      const place = document.locate(inFile) ?? { file: path, line: 1, column: 1 };
-      io.err(`${problemLine({ ...place, pointer: inFile, detail })}\n`);
-    }
+    writeRefusal(error, inFile, io);
     return io.exit(EXIT_CODES.failed.code);
   }
-  writeWarnings(answer.warnings.map(withPointer), io);
+  writeWarnings(answer.warnings.map(inFile).map(withPointer), io);
   if (flags.output === 'json') writeJson(answer.data, io);
   else if (flags.dryRun === true) showDryRun(answer.data, io);
   else showAnswers(answer, io);
@@ -60,18 +57,13 @@ async function transactionCommand(path: string, flags: TransactionFlags, io: Cli
 
 /** undefined when the file has problems; they have been printed. */
 async function readOperations(path: string, io: CliIo): Promise<DeclaredDocument | undefined> {
-  // Loaded only here, like the imports below, because loading takes long.
+  // Loaded only here, because loading takes long.
   const { DOCUMENT_BYTES_MAX, readDocument } = await import('../../declaration/yaml-reader.ts');
   const bytes = readInput(path, DOCUMENT_BYTES_MAX, io);
   const read: DeclaredDocument | readonly Problem[] = readDocument(path, bytes);
   if ('value' in read) return read;
-  const problemLine = await lineOfProblem();
-  for (const problem of read) io.err(`${problemLine(problem)}\n`);
+  writeProblems(read, io);
   return undefined;
-}
-
-async function lineOfProblem(): Promise<(problem: Problem) => string> {
-  return (await import('../../management/declaration/declared-files.ts')).problemLine;
 }
 
 function showAnswers({ message, data }: GatewayAnswer, io: CliIo): void {

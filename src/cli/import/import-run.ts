@@ -7,12 +7,12 @@ import { DOCUMENT_BYTES_MAX, readDocument } from '../../declaration/yaml-reader.
 import { escapeReferences } from '../../declaration/references.ts';
 import { writeYaml } from '../../declaration/yaml-writer.ts';
 import { systemReason } from '../../lib/error-message.ts';
-import { problemLine } from '../../management/declaration/declared-files.ts';
 import { planText, type ShownPlan } from '../config/plan-text.ts';
 import { EXIT_CODES } from '../exit-codes.ts';
 import { createClient } from '../gateway-client.ts';
 import { readInput } from '../input.ts';
 import { CliError, printable, type CliIo } from '../io.ts';
+import { writeProblems } from '../show/field-errors.ts';
 import { writeJson } from '../show/output-format.ts';
 import { wholeNumber } from '../whole-number.ts';
 import { findingsText } from './findings-text.ts';
@@ -33,7 +33,7 @@ type Imported = ImportedApp | { readonly problem: string };
 export function readSource(path: string, io: CliIo): unknown {
   const read = readDocument(path, readInput(path, DOCUMENT_BYTES_MAX, io));
   if ('value' in read) return read.value;
-  for (const problem of read) io.err(`${problemLine(problem)}\n`);
+  writeProblems(read, io);
   throw new CliError(`Cannot read ${path}`);
 }
 

@@ -1,5 +1,7 @@
 /** The two formats of every answer: text for people, and JSON for programs, which is `data` of the management API. */
 import { Option, type Command } from 'commander';
+import { warningLine } from '../../declaration/field-lines.ts';
+import type { Place } from '../../declaration/yaml-reader.ts';
 import type { ShownWarning } from '../gateway-client.ts';
 import { printable, type CliIo } from '../io.ts';
 
@@ -20,11 +22,11 @@ export function writeJson(value: unknown, io: CliIo): void {
 }
 
 /**
- * A warning with its pointer, for answers about many records, where the detail alone does not identify the
- * record.
+ * A warning with its pointer and its place in a file, for answers about many records, where the detail alone does
+ * not identify the record.
  */
-export function withPointer({ pointer, code, detail }: ShownWarning): ShownWarning {
-  return { pointer, code, detail: pointer === '' ? detail : `${pointer}: ${detail}` };
+export function withPointer(warning: ShownWarning | (ShownWarning & Place)): ShownWarning {
+  return { ...warning, detail: warningLine(warning) };
 }
 
 /** Writes the gateway's warnings to standard error, in both output formats. */

@@ -11,10 +11,10 @@ import { basename } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { timestamp, type Clock } from '../../lib/clock.ts';
 import { messageOf } from '../../lib/error-message.ts';
+import { errorLine, warningLine } from '../../declaration/field-lines.ts';
 import { isConfigurationFile } from '../../declaration/read-files.ts';
 import type { Problem } from '../../declaration/yaml-reader.ts';
 import type { ConfigFileStatus } from '../../management/context.ts';
-import { problemLine } from '../../management/declaration/declared-files.ts';
 import type { Logger } from '../../observe/log.ts';
 import type { ApplyConfigFile } from './apply-config-file.ts';
 import { stampOf } from './file-stamp.ts';
@@ -95,7 +95,7 @@ export class ConfigFile {
     if (read === undefined)
       return [`${this.path}: changes all the time; expected files that do not change while they are read`];
     const problems = await this.#take(read);
-    return problems === undefined ? undefined : linesOf(problems);
+    return problems === undefined ? undefined : problems.map(errorLine);
   }
 
   /** Applies changes from now on. */
@@ -205,7 +205,7 @@ export class ConfigFile {
       'the configuration of the files is served',
     );
     if (warnings.length > 0) {
-      const lines = linesOf(placed(warnings, locate));
+      const lines = placed(warnings, locate).map(warningLine);
       this.#deps.log.warn(
         { file: this.path, warnings: lines },
         'the configuration files contain something that is probably not intended',
@@ -216,7 +216,7 @@ export class ConfigFile {
 
   #refuse(problems: readonly Problem[]): void {
     const shown = problems.slice(0, PROBLEMS_SHOWN_MAX);
-    const lines = linesOf(shown);
+    const lines = shown.map(errorLine);
     const since = this.#problem?.since ?? timestamp(this.#deps.clock.nowMs());
     this.#problem = { since, problems: shown, total: problems.length };
     this.#reloads.refused += 1;
@@ -246,10 +246,6 @@ export class ConfigFile {
     const detail = `cannot be applied: ${messageOf(error)}`;
     this.#refuse([{ file: this.path, line: 1, column: 1, pointer: '', detail }]);
   }
-}
-
-function linesOf(problems: readonly Problem[]): string[] {
-  return problems.map(problemLine);
 }
 
 function digestOf(config: FileConfig): string {

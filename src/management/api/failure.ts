@@ -2,6 +2,7 @@
  * The types that parts of the management API return: an answer, or a failure that becomes a problem document (RFC
  * 9457). Failures are values; only programmer errors and a failing database are thrown.
  */
+import { errorLine } from '../../declaration/field-lines.ts';
 import type { ErrorCode, FieldError } from '../../model/errors.ts';
 import type { Warning } from '../../model/warnings.ts';
 
@@ -41,8 +42,7 @@ export function invalid(errors: readonly FieldError[]): Failure {
   const first = errors[0];
   if (first === undefined) return fail('validation_failed', 'The body is not valid', errors);
   const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : '';
-  const field = first.pointer === '' ? 'The body' : first.pointer;
-  return fail('validation_failed', `${field} ${first.detail}${more}`, errors);
+  return fail('validation_failed', errorLine(first) + more, errors);
 }
 
 /** A failure about a part of the body, as one of the whole body. */
@@ -56,7 +56,8 @@ export function failureAt(pointer: string, { failure, detail, errors }: Failure)
 
 /** 409 about one field. */
 export function conflict(pointer: string, detail: string): Failure {
-  return fail('conflict', `${pointer} ${detail}`, [{ pointer, detail }]);
+  const error = { pointer, detail };
+  return fail('conflict', errorLine(error), [error]);
 }
 
 export function notFound(what: string, reference: string): Failure {

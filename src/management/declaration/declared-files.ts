@@ -1,5 +1,5 @@
-/** Reads the files of a configuration, and reports problems with places that an editor can open. */
-import { mergeDocuments, text } from '../../declaration/merge-documents.ts';
+/** Reads the files of a configuration, and finds its problems with their places in the files. */
+import { mergeDocuments } from '../../declaration/merge-documents.ts';
 import { readFiles, readReferenced, referencedPath } from '../../declaration/read-files.ts';
 import { resolveReferences } from '../../declaration/references.ts';
 import type { DeclaredDocument, Place, Problem } from '../../declaration/yaml-reader.ts';
@@ -50,10 +50,4 @@ export function resolveDeclared(
   problems.push(...merged.problems);
   if (problems.length > 0) return problems;
   return { documents, config: merged.value, locate: (pointer) => merged.locate(pointer) };
-}
-
-/** `file:line:column: pointer detail`, as compilers write it. */
-export function problemLine(problem: Problem): string {
-  const where = problem.pointer === '' ? '' : `${problem.pointer} `;
-  return `${text(problem)}: ${where}${problem.detail}`;
 }
