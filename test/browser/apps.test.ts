@@ -217,7 +217,16 @@ describe('a version', () => {
     await traffic.getByRole('alert').waitFor();
     expect(await traffic.getByLabel('Weight of r1').inputValue()).toBe('90');
     expect(await console.gateway.must('GET', '/apps/canary/versions/v1/traffic')).toEqual({ r1: 1, r2: 1 });
-    await traffic.getByText('r1 50 %, r2 50 %').waitFor();
+    const save = traffic.getByRole('button', { name: 'Save the split' });
+    expect(await save.isEnabled()).toBe(false);
+    await traffic.getByRole('radio', { name: 'r1: take Yours' }).check();
+    expect(await axe(page)).toEqual([]);
+    await screenshot(page, 'traffic-conflict');
+    await press(traffic, 'Go on with this');
+    await press(traffic, 'Save the split');
+    await press(page.getByRole('dialog', { name: 'Split the traffic of v1' }), 'Save');
+    const split = () => console.gateway.must('GET', '/apps/canary/versions/v1/traffic');
+    await expect.poll(split).toEqual({ r1: 90, r2: 1 });
     expectNoProblems();
   });
 
@@ -263,7 +272,8 @@ it('changes only what was typed, and shows both sides when two have changed it',
     circuit_breaker: { open_secs: 3 },
   });
   await press(form, 'Save');
-  await press(form, 'Keep mine: Health check path');
+  await form.getByRole('radio', { name: 'Health check path: take Yours' }).check();
+  await press(form, 'Go on with this');
   await press(form, 'Save');
   await confirm(page, 'Save r1', 'Save');
   expect(await console.gateway.must('GET', revision)).toMatchObject({

@@ -143,14 +143,15 @@ it('changes a key; of two writers the later one chooses', async () => {
   await page.getByLabel('Name').fill('partner one');
   await gateway.must('PATCH', `/apps/shop/tokens/${key.id}`, { name: 'partner two' });
   await page.getByRole('button', { name: 'Save' }).click();
-  await page.getByRole('alert').getByText('This key was changed by another write').waitFor();
-  await page.getByRole('cell', { name: 'partner two' }).waitFor();
-  expect(await page.getByLabel('Name').inputValue()).toBe('partner one');
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('alert').getByText('Meanwhile this was changed by another write').waitFor();
+  await dialog.getByRole('cell', { name: 'partner two' }).waitFor();
+  expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('partner one');
   expect(await axe(page)).toEqual([]);
   await screenshot(page, 'keys-conflict');
-  await page.getByRole('button', { name: 'Keep what I typed' }).click();
-  await page.getByRole('button', { name: 'Save' }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+  await dialog.getByRole('radio', { name: 'name: take Yours' }).check();
+  await dialog.getByRole('button', { name: 'Go on with this' }).click();
+  await dialog.getByRole('button', { name: 'Save' }).click();
   await page.getByRole('heading', { level: 1, name: 'partner one' }).waitFor();
   expect(await gateway.must('GET', `/apps/shop/tokens/${key.id}`)).toMatchObject({
     name: 'partner one',

@@ -49,6 +49,9 @@ async function isSeen(page: Page, place: Locator): Promise<boolean> {
   return y >= 0 && y + height <= (page.viewportSize()?.height ?? 0);
 }
 
+const take = (page: Page, field: string, side: string): Promise<void> =>
+  page.getByRole('radio', { name: `${field}: take ${side}`, exact: true }).check();
+
 async function save(page: Page): Promise<void> {
   await press(formOf(page), 'Save');
   const dialog = page.getByRole('dialog', { name: 'Save r1' });
@@ -74,12 +77,15 @@ it('who change targets both see the two lists, a target a line', async () => {
   // The form is longer than the screen, and its button at the end.
   await expect.poll(() => isSeen(page, conflict)).toBe(true);
   const texts = await conflict.getByRole('cell').allInnerTexts();
-  expect(texts[0]).toContain(theirs);
-  expect(texts[1]).toContain(mine);
+  expect(texts[0]).toContain('a.test:443\nb.test:443');
+  expect(texts[1]).toContain(theirs);
+  expect(texts[2]).toContain(mine);
   expect(await targets.inputValue()).toBe(mine);
   expect(await axe(page)).toEqual([]);
   await screenshot(page, 'two-people-targets');
-  await press(page, 'Keep mine: Targets');
+  expect(await formOf(page).getByRole('button', { name: 'Save' }).isEnabled()).toBe(false);
+  await take(page, 'Targets', 'Yours');
+  await press(page, 'Go on with this');
   await save(page);
   expect(await console.gateway.must('GET', REVISION)).toMatchObject({
     backend_base_path: '/theirs',
@@ -104,8 +110,13 @@ it('keeps targets that were typed while another person chose to look them up', a
   await save(first.page);
 
   await press(formOf(page), 'Save');
-  await press(page, 'Keep mine: Where the targets are');
-  await press(page, 'Keep mine: Targets');
+  const typed = page.getByRole('row', { name: /^Targets/ });
+  await take(page, 'Where the targets are', 'Stored now');
+  await typed.waitFor({ state: 'detached' });
+  await take(page, 'Where the targets are', 'Yours');
+  await typed.waitFor();
+  await take(page, 'Targets', 'Yours');
+  await press(page, 'Go on with this');
   expect(await targets.inputValue()).toBe('a.test:443\ne.test:443');
   await save(page);
   expect(await console.gateway.must('GET', REVISION)).toMatchObject({
@@ -132,7 +143,9 @@ it('who change how a backend is trusted see both names of its certificates', asy
   await press(formOf(page), 'Save');
   const conflict = page.getByRole('row', { name: /mine\.test/ });
   await conflict.getByText('theirs.test').waitFor();
-  await conflict.getByRole('button', { name: 'Keep theirs: TLS server name' }).click();
+  await take(page, 'TLS server name', 'Stored now');
+  await press(page, 'Go on with this');
+  expect(await nameOf(page).inputValue()).toBe('theirs.test');
   await save(page);
   expect(await console.gateway.must('GET', REVISION)).toMatchObject({
     backend_tls: { server_name: 'theirs.test', verify: false },

@@ -242,15 +242,6 @@ export const appsWords = {
   endpointCount: (total: number): string => counted(total, 'endpoint'),
   nothingMatches: 'No endpoint has that in its method or path.',
   discard: 'Discard changes',
-  conflictTitle: 'Another write has changed this record',
-  conflictNone: 'It changed different fields than you did. Look at them, then save again.',
-  conflictSome: 'You have both changed these fields. Choose which value stays, then save again.',
-  conflictField: 'Field',
-  conflictTheirs: 'Theirs',
-  conflictMine: 'Mine',
-  keepTheirs: (field: string): string => `Keep theirs: ${field}`,
-  keepMine: (field: string): string => `Keep mine: ${field}`,
-  emptyValue: '(empty)',
   groups: {
     backend: 'Backend',
     targets: 'Several targets',
@@ -302,8 +293,6 @@ export const trafficWords = {
   deactivate: 'Take out of traffic',
   deactivateOf: (revision: string): string => `Take ${revision} out of traffic`,
   deactivated: (revision: string): string => `${revision} gets no traffic`,
-  changedMeanwhile: (theirs: string): string =>
-    `The split was changed meanwhile, to: ${theirs}. What you see is yours: save again to set it, or reset.`,
   notInSplit: 'Not in the split',
 } as const;
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Token } from '../../api/schema.ts';
-import { creationOf, draftOf, NEW_KEY, patchOf, rebased, scopesOf } from './key-draft.ts';
+import { creationOf, draftOf, NEW_KEY, patchOf, scopesOf } from './key-draft.ts';
 
 const NOW = Date.parse('2026-03-01T10:00:00Z');
 const key: Token = {
@@ -76,24 +76,6 @@ describe('patchOf', () => {
     expect(patchOf(draft, exempt, NOW)).toEqual({
       rate_limit: { enabled: true, requests: 5, window_seconds: 1 },
     });
-  });
-});
-
-describe('rebased', () => {
-  const base = draftOf(key);
-
-  it('takes what only the other write has changed', () => {
-    const theirs = { ...base, name: 'theirs' };
-    expect(rebased(base, { ...base, scopes: 'mine' }, theirs)).toEqual({
-      draft: { ...theirs, scopes: 'mine' },
-      conflicts: [],
-    });
-  });
-
-  it('keeps what both have changed, and says so; not where both made it the same', () => {
-    const mine = { ...base, name: 'mine', scopes: 'same' };
-    const found = rebased(base, mine, { ...base, name: 'theirs', scopes: 'same' });
-    expect(found).toEqual({ draft: mine, conflicts: ['name'] });
   });
 });
 

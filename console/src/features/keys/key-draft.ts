@@ -80,23 +80,6 @@ export function scopesOf(text: string): string[] {
   ];
 }
 
-export interface Rebased {
-  /** Fields that only they have changed are theirs, the rest mine. */
-  readonly draft: KeyDraft;
-  /** Fields that both have changed, to different values. */
-  readonly conflicts: readonly (keyof KeyDraft)[];
-}
-
-/** Applies the edits on top of another write's result. */
-export function rebased(base: KeyDraft, mine: KeyDraft, theirs: KeyDraft): Rebased {
-  const fields = Object.keys(base) as (keyof KeyDraft)[];
-  const draft = Object.fromEntries(
-    fields.map((field) => [field, mine[field] === base[field] ? theirs[field] : mine[field]]),
-  ) as unknown as KeyDraft;
-  const conflicts = fields.filter((field) => theirs[field] !== base[field] && draft[field] !== theirs[field]);
-  return { draft, conflicts };
-}
-
 /** RFC 3339. An incomplete time is sent unchanged: the API says what it must be. */
 function expiryOf({ expiry, expiresAt }: KeyDraft, nowMs: number): string | null {
   if (expiry === 'never') return null;

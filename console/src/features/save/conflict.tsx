@@ -1,11 +1,14 @@
-/** Another write came first: reads what is stored now, and goes on with both changes. */
+/**
+ * Another write came first. `ConflictSides` is the one view of it: what was read, what is stored now and what was
+ * typed, with a choice for each field. `Conflict` is for the save dialog, and also reads what is stored now.
+ */
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { callByName } from '../../api/call.ts';
 import { saveWords as say } from '../../text/save.ts';
 import { Loaded, Note } from '../../ui/display/notes.tsx';
 import { Time } from '../../ui/display/time.tsx';
-import { BothSides } from './both-sides.tsx';
+import { BothSides, type ShownFields } from './both-sides.tsx';
 import { applyPatch, isFields, isSame, mergePatchOf, type Fields } from './merge-patch.ts';
 import type { Change } from './save-context.ts';
 import styles from './save.module.css';
@@ -62,10 +65,11 @@ interface ConflictSidesProps {
   /** When the other write was made. */
   readonly at: string | undefined;
   readonly onGoOn: (both: Fields) => void;
+  readonly shown?: ShownFields;
 }
 
 /** What was read, what is stored now and what was typed, with a choice for each field. */
-export function ConflictSides({ base, mine, theirs, at, onGoOn }: ConflictSidesProps): ReactNode {
+export function ConflictSides({ base, mine, theirs, at, onGoOn, shown }: ConflictSidesProps): ReactNode {
   return (
     <section className={styles['block']} aria-label={say.conflict}>
       <Note tone="warn">
@@ -79,7 +83,7 @@ export function ConflictSides({ base, mine, theirs, at, onGoOn }: ConflictSidesP
           </span>
         )}
       </Note>
-      <BothSides base={base} mine={mine} theirs={theirs} onGoOn={onGoOn} />
+      <BothSides base={base} mine={mine} theirs={theirs} onGoOn={onGoOn} shown={shown} />
     </section>
   );
 }

@@ -1,7 +1,16 @@
 import fc from 'fast-check';
 import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { differences, keyOf, merged, sideOf, withoutNulls, type Side } from './three-way.ts';
+import {
+  differences,
+  keyOf,
+  merged,
+  sideOf,
+  thatCount,
+  withDeciders,
+  withoutNulls,
+  type Side,
+} from './three-way.ts';
 import type { Fields } from './merge-patch.ts';
 
 const scalar = fc.oneof(fc.integer({ min: 0, max: 3 }), fc.constantFrom('x', 'y'), fc.boolean());
@@ -50,6 +59,24 @@ describe('a three-way merge', () => {
     const [both] = differences(base, mine, { ...base, limit: { requests: 5, window: 60 } });
     expect(both).toMatchObject({ path: ['limit', 'requests'], base: 10, mine: 20, theirs: 5, by: 'both' });
     expect(sideOf(both!, NO_CHOICE)).toBeUndefined();
+  });
+
+  it('asks about the field that decides over a change, which does not count beside that of the other', () => {
+    const decidersOf = (name: string): string[] => (name === 'targets' ? ['source'] : []);
+    const base = { source: 'list', targets: 'a', name: 'x' };
+    const theirs = { ...base, source: 'file', name: 'y' };
+    const found = withDeciders(differences(base, { ...base, targets: 'b' }, theirs), decidersOf);
+    expect(found.map(({ path, by }) => [path.join('.'), by])).toEqual([
+      ['source', 'both'],
+      ['targets', 'mine'],
+      ['name', 'theirs'],
+    ]);
+    const after = (side: Side): unknown => {
+      const choices = new Map([[keyOf(found[0]!), side]]);
+      return merged(theirs, thatCount(found, choices, decidersOf), choices);
+    };
+    expect(after('theirs')).toEqual(theirs);
+    expect(after('mine')).toEqual({ source: 'list', targets: 'b', name: 'y' });
   });
 
   it('takes null for what is not there', () => {

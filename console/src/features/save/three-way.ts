@@ -31,6 +31,31 @@ export function differences(
   return [{ path, base, mine, theirs, by }];
 }
 
+/** The fields beside certain values of which alone a field counts, such as the protocol of a port. */
+export type DecidersOf = (name: string) => readonly string[];
+
+/** The same differences: what decides over a change of mine is asked about, also where only theirs has changed it. */
+export function withDeciders(found: readonly Difference[], decidersOf: DecidersOf): Difference[] {
+  const deciders = new Set(
+    found.filter(({ by }) => by !== 'theirs').flatMap(({ path }) => decidersOf(path.join('.'))),
+  );
+  return found.map((one) =>
+    one.by === 'theirs' && deciders.has(one.path.join('.')) ? { ...one, by: 'both' } : one,
+  );
+}
+
+/** Without the fields that do not count beside what is taken of theirs. */
+export function thatCount(
+  found: readonly Difference[],
+  choices: ReadonlyMap<string, Side>,
+  decidersOf: DecidersOf,
+): Difference[] {
+  const theirs = new Set(
+    found.filter((one) => sideOf(one, choices) === 'theirs').map(({ path }) => path.join('.')),
+  );
+  return found.filter(({ path }) => !decidersOf(path.join('.')).some((name) => theirs.has(name)));
+}
+
 export const keyOf = ({ path }: Pick<Difference, 'path'>): string => JSON.stringify(path);
 
 /** The side whose value counts; undefined where the reader has to say. */

@@ -5,8 +5,10 @@ import { words } from '../../../text/words.ts';
 import { Button } from '../../../ui/controls/button.tsx';
 import { CheckField, SelectField, TextArea, TextField, type Choice } from '../../../ui/controls/field.tsx';
 import { ErrorNote } from '../../../ui/display/notes.tsx';
-import { ConflictNote } from './conflict-note.tsx';
+import type { ShownFields } from '../../save/both-sides.tsx';
+import { ConflictSides } from '../../save/conflict.tsx';
 import styles from './forms.module.css';
+import { decidersOf } from './record-fields.ts';
 import type { FormState } from './use-record-form.ts';
 
 interface BoundProps {
@@ -111,6 +113,12 @@ function showRefusal(form: HTMLFormElement | null): void {
   if (wrong?.hasAttribute('aria-invalid') === true) wrong.focus({ preventScroll: true });
 }
 
+const shownIn = ({ words: names }: FormState): ShownFields => ({
+  label: (pointer) => names[pointer]?.[0] ?? pointer,
+  text: (value) => (typeof value === 'boolean' ? appsWords.yesNo(value) : String(value)),
+  decidersOf,
+});
+
 interface RecordFormProps {
   readonly form: FormState;
   /** Names the form, for screen readers. */
@@ -123,7 +131,7 @@ interface RecordFormProps {
 
 export function RecordForm({ form, label, action, onCancel, children }: RecordFormProps): ReactNode {
   const element = useRef<HTMLFormElement>(null);
-  const isOvertaken = form.conflicts !== undefined;
+  const isOvertaken = form.sides !== undefined;
   useEffect(() => {
     if (form.error === undefined && !isOvertaken) return undefined;
     const timer = setTimeout(() => showRefusal(element.current), DIALOG_GONE_MS);
@@ -140,11 +148,11 @@ export function RecordForm({ form, label, action, onCancel, children }: RecordFo
         form.submit();
       }}
     >
-      {form.conflicts !== undefined && <ConflictNote form={form} conflicts={form.conflicts} />}
+      {form.sides !== undefined && <ConflictSides {...form.sides} shown={shownIn(form)} />}
       {form.error !== undefined && <ErrorNote error={form.error} />}
       {children}
       <div className={styles['actions']}>
-        <Button type="submit" look="main" disabled={!form.isChanged || (form.conflicts?.length ?? 0) > 0}>
+        <Button type="submit" look="main" disabled={!form.isChanged || isOvertaken}>
           {action ?? words.save}
         </Button>
         {onCancel === undefined ? (

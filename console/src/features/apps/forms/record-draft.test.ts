@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { bodyOf, conflictsOf, patchOf, readLabels, shownValue, type FieldKinds } from './record-draft.ts';
+import { bodyOf, patchOf, readLabels, shownValue, type FieldKinds } from './record-draft.ts';
 
 const KINDS: FieldKinds = {
   '/name': 'text',
@@ -68,20 +68,6 @@ describe('bodyOf', () => {
       tls: { verify: false },
       labels: { x: 'y' },
     });
-  });
-});
-
-describe('conflictsOf', () => {
-  const theirs = { ...RECORD, name: 'Theirs', port: 80 };
-
-  it('names what both have changed', () => {
-    expect(conflictsOf(RECORD, theirs, { '/name': 'Mine', '/tls/name': 'b' }, KINDS)).toEqual([
-      { pointer: '/name', theirs: 'Theirs', mine: 'Mine' },
-    ]);
-  });
-
-  it('is empty where both have changed it to the same', () => {
-    expect(conflictsOf(RECORD, theirs, { '/port': '80' }, KINDS)).toEqual([]);
   });
 });
 

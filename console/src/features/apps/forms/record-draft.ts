@@ -9,16 +9,9 @@ export type FieldKind = 'text' | 'number' | 'flag' | 'list' | 'time' | 'labels' 
 /** A `variant` decides the kind of the object that contains it: without it, the object does not exist. */
 export type FieldKinds = Readonly<Record<string, FieldKind>>;
 export type Typed = string | boolean;
-/** By pointer: only fields that were changed by hand. */
+/** By pointer; of a form, only the fields that were changed by hand. */
 export type Edits = Readonly<Record<string, Typed>>;
 type Json = Readonly<Record<string, unknown>>;
-
-/** A field that was changed here and, since it was read, by another write. */
-export interface FieldConflict {
-  readonly pointer: string;
-  readonly theirs: Typed;
-  readonly mine: Typed;
-}
 
 /** The value of a record as a control shows it. */
 export function shownValue(record: Json, pointer: string, kind: FieldKind): Typed {
@@ -30,6 +23,13 @@ export function shownValue(record: Json, pointer: string, kind: FieldKind): Type
   if (kind === 'targets') return targetLines(value as readonly TypedTarget[]);
   const text = typeof value === 'string' ? value : JSON.stringify(value);
   return kind === 'time' ? shownTime(text) : text;
+}
+
+/** All fields of a form, by pointer, as its controls show them. */
+export function shownFields(record: Json, kinds: FieldKinds): Edits {
+  return Object.fromEntries(
+    Object.entries(kinds).map(([pointer, kind]) => [pointer, shownValue(record, pointer, kind)]),
+  );
 }
 
 /** Changes as a JSON Merge Patch (RFC 7396); undefined where nothing differs from the record. */
@@ -70,51 +70,6 @@ function removeEmptied(changed: Record<string, unknown>, kinds: FieldKinds): voi
     if (kind === 'variant' && valueAt(changed, pointer) === null)
       setAt(changed, pointer.slice(0, pointer.lastIndexOf('/')), null);
   }
-}
-
-/**
- * The edits, with the deciders that they need: some fields count only beside certain values of other fields, which
- * decide over them. When another write has changed such a decider, its value in `base`, which the reader saw, becomes
- * one of the edits.
- *
- * @param decidersOf pointers of the deciders of a field
- */
-export function withDeciders(
-  base: Json,
-  theirs: Json,
-  edits: Edits,
-  kinds: FieldKinds,
-  decidersOf: (pointer: string) => readonly string[],
-): Edits {
-  const deciders = Object.keys(edits).flatMap(decidersOf);
-  const moved = deciders.flatMap((pointer): [string, Typed][] => {
-    const kind = kinds[pointer];
-    if (kind === undefined) return [];
-    const before = shownValue(base, pointer, kind);
-    return shownValue(theirs, pointer, kind) === before ? [] : [[pointer, before]];
-  });
-  return { ...Object.fromEntries(moved), ...edits };
-}
-
-/** The edits without that of `pointer` and those of the fields that it decides over. */
-export function withoutDecided(
-  edits: Edits,
-  pointer: string,
-  decidersOf: (pointer: string) => readonly string[],
-): Edits {
-  return Object.fromEntries(
-    Object.entries(edits).filter(([name]) => name !== pointer && !decidersOf(name).includes(pointer)),
-  );
-}
-
-/** The fields that both sides have changed to different values since `base` was read. */
-export function conflictsOf(base: Json, theirs: Json, edits: Edits, kinds: FieldKinds): FieldConflict[] {
-  return Object.entries(edits).flatMap(([pointer, mine]) => {
-    const kind = kinds[pointer] ?? 'text';
-    const before = shownValue(base, pointer, kind);
-    const now = shownValue(theirs, pointer, kind);
-    return now === before || now === mine ? [] : [{ pointer, theirs: now, mine }];
-  });
 }
 
 /**

@@ -7,18 +7,15 @@ import type { ApiError } from '../../../api/api-error.ts';
 import { callByName, type Answer } from '../../../api/call.ts';
 import { useLeaveQuestion } from '../../../page/leave-question.ts';
 import { appsWords, type FieldWords } from '../../../text/apps.ts';
-import { applyPatch } from '../../save/merge-patch.ts';
-import { decidersOf, withoutReplacedBackend } from './record-fields.ts';
+import { applyPatch, type Fields } from '../../save/merge-patch.ts';
+import { withoutReplacedBackend } from './record-fields.ts';
 import { useSave } from '../../save/save-context.ts';
 import {
   bodyOf,
-  conflictsOf,
   patchOf,
+  shownFields,
   shownValue,
-  withDeciders,
-  withoutDecided,
   type Edits,
-  type FieldConflict,
   type FieldKinds,
   type Typed,
 } from './record-draft.ts';
@@ -26,16 +23,26 @@ import {
 type Json = Readonly<Record<string, unknown>>;
 type Envelope = { readonly data: Json };
 
+/** Another write came first: the fields by pointer, as the form shows them. */
+export interface FormSides {
+  readonly base: Edits;
+  readonly mine: Edits;
+  readonly theirs: Edits;
+  /** When the other write was made. */
+  readonly at: string | undefined;
+  /** Makes both the content of the form, for the record as it is stored now. */
+  onGoOn(both: Fields): void;
+}
+
 export interface FormState {
   readonly words: FieldWords;
   readonly kinds: FieldKinds;
   readonly error: ApiError | undefined;
   /** Undefined as long as no other write came between. */
-  readonly conflicts: readonly FieldConflict[] | undefined;
+  readonly sides: FormSides | undefined;
   readonly isChanged: boolean;
   value(pointer: string): Typed;
   set(pointer: string, value: Typed): void;
-  choose(conflict: FieldConflict, side: 'theirs' | 'mine'): void;
   discard(): void;
   submit(): void;
 }
@@ -75,7 +82,7 @@ export function useEditForm(target: EditTarget): FormState {
   const [base, setBase] = useState<Base>();
   const [saved, setSaved] = useState<Saved>();
   const [error, setError] = useState<ApiError>();
-  const [conflicts, setConflicts] = useState<readonly FieldConflict[]>();
+  const [stored, setStored] = useState<Base>();
   // Edits made before the page has read the record again apply to the saved record, not to the one before.
   const latest: Base = saved !== undefined && saved.before === target.etag ? saved : target;
   const { record, etag } = base ?? latest;
@@ -85,14 +92,26 @@ export function useEditForm(target: EditTarget): FormState {
     setEdits({});
     setBase(undefined);
     setError(undefined);
-    setConflicts(undefined);
+    setStored(undefined);
   };
   const showBothSides = async (): Promise<void> => {
-    const theirs = await readRecord(target);
-    const meant = withDeciders(record, theirs.record, edits, target.kinds, decidersOf);
-    setEdits(meant);
-    setConflicts(conflictsOf(record, theirs.record, meant, target.kinds));
-    setBase(theirs);
+    setStored(await readRecord(target));
+  };
+  const sidesOf = (now: Base): FormSides => {
+    const before = shownFields(record, target.kinds);
+    const theirs = shownFields(now.record, target.kinds);
+    return {
+      base: before,
+      mine: { ...before, ...edits },
+      theirs,
+      at: now.record['updated_at'] as string | undefined,
+      onGoOn: (both) => {
+        const changed = Object.entries(both).filter(([pointer, value]) => value !== theirs[pointer]);
+        setEdits(Object.fromEntries(changed) as Edits);
+        setBase(now);
+        setStored(undefined);
+      },
+    };
   };
   const submit = async (): Promise<void> => {
     if (patch === undefined) return;
@@ -116,17 +135,12 @@ export function useEditForm(target: EditTarget): FormState {
     words: target.words,
     kinds: target.kinds,
     error,
-    conflicts,
+    sides: stored && sidesOf(stored),
     isChanged: patch !== undefined,
     value: (pointer) => edits[pointer] ?? shownValue(record, pointer, target.kinds[pointer] ?? 'text'),
     set: (pointer, value) => {
       setBase((before) => before ?? { record: latest.record, etag: latest.etag });
       setEdits((before) => ({ ...before, [pointer]: value }));
-    },
-    choose: (conflict, side) => {
-      const left = side === 'theirs' ? withoutDecided(edits, conflict.pointer, decidersOf) : edits;
-      setEdits(left);
-      setConflicts((before) => before?.filter((one) => one !== conflict && Object.hasOwn(left, one.pointer)));
     },
     discard,
     submit: () => void submit(),
@@ -182,12 +196,11 @@ export function useCreateForm(target: CreateTarget): FormState {
     words: target.words,
     kinds: target.kinds,
     error,
-    conflicts: undefined,
+    sides: undefined,
     isChanged,
     value: (pointer) =>
       edits[pointer] ?? shownValue(target.defaults, pointer, target.kinds[pointer] ?? 'text'),
     set: (pointer, value) => setEdits((before) => ({ ...before, [pointer]: value })),
-    choose: () => undefined,
     discard: () => setEdits({}),
     submit: () => void submit(),
   };

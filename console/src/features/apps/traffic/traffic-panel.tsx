@@ -1,6 +1,6 @@
 /** The traffic split of a version, and its editor: dragging, typing, adding and removing revisions. */
 import { useState, type ReactNode } from 'react';
-import { isConflictOfVersions, type ApiError } from '../../../api/api-error.ts';
+import type { ApiError } from '../../../api/api-error.ts';
 import type { Answer } from '../../../api/call.ts';
 import { useRead } from '../../../api/queries.ts';
 import type { Revision, TrafficEnvelope } from '../../../api/schema.ts';
@@ -10,11 +10,11 @@ import { Button } from '../../../ui/controls/button.tsx';
 import { TextField } from '../../../ui/controls/field.tsx';
 import { ErrorNote, Loaded, Note } from '../../../ui/display/notes.tsx';
 import { Panel } from '../../../ui/display/panel.tsx';
-import { formatShare } from '../../../ui/display/time.tsx';
+import { ConflictSides } from '../../save/conflict.tsx';
 import { useSave } from '../../save/save-context.ts';
 import { OPERATIONS, apiPath, type ResourcePath } from '../resource-path.ts';
 import { SplitBar } from './split-bar.tsx';
-import { isSameSplit, shareOf, sharesOf, totalOf, weightsOf, withFineWeights, type Share } from './split.ts';
+import { isSameSplit, sharesOf, totalOf, weightsOf, withFineWeights, type Share } from './split.ts';
 import styles from './traffic.module.css';
 
 interface TrafficPanelProps {
@@ -35,7 +35,7 @@ export function TrafficPanel({ path, revisions }: TrafficPanelProps): ReactNode 
             path={path}
             answer={answer}
             revisions={revisions}
-            onStale={() => void query.refetch()}
+            readAgain={async () => (await query.refetch({ throwOnError: true })).data}
           />
         )}
       </Loaded>
@@ -45,29 +45,31 @@ export function TrafficPanel({ path, revisions }: TrafficPanelProps): ReactNode 
 
 interface Draft {
   readonly shares: readonly Share[];
-  /** ETag of the split that editing began with. */
-  readonly etag: string | undefined;
+  /** The split that editing began with. */
+  readonly base: Answer<TrafficEnvelope>;
 }
 
 interface SplitEditorProps extends TrafficPanelProps {
   readonly answer: Answer<TrafficEnvelope>;
-  /** Another write came first. */
-  readonly onStale: () => void;
+  readonly readAgain: () => Promise<Answer<TrafficEnvelope> | undefined>;
 }
 
-function SplitEditor({ path, answer, revisions, onStale }: SplitEditorProps): ReactNode {
+function SplitEditor({ path, answer, revisions, readAgain }: SplitEditorProps): ReactNode {
   const save = useSave();
   const mayEdit = useMay('editor');
   const [draft, setDraft] = useState<Draft>();
   const [error, setError] = useState<ApiError>();
+  /** The split as another write has left it. */
+  const [stored, setStored] = useState<Answer<TrafficEnvelope>>();
   const current = inOrder(sharesOf(answer.body.data), revisions);
   const shares = draft?.shares ?? current;
   const isChanged = draft !== undefined && !isSameSplit(shares, current);
   const change = (next: readonly Share[]): void =>
-    setDraft((before) => ({ shares: inOrder(next, revisions), etag: before?.etag ?? answer.etag }));
+    setDraft((before) => ({ shares: inOrder(next, revisions), base: before?.base ?? answer }));
   const reset = (): void => {
     setDraft(undefined);
     setError(undefined);
+    setStored(undefined);
   };
   const version = path.version ?? '';
   const submit = async (): Promise<void> => {
@@ -77,22 +79,30 @@ function SplitEditor({ path, answer, revisions, onStale }: SplitEditorProps): Re
     const done = await save({
       title: trafficWords.splitOf(version),
       operation,
-      options: { ...options, body: weightsOf(shares), ifMatch: draft?.etag ?? answer.etag },
+      options: { ...options, body: weightsOf(shares), ifMatch: (draft?.base ?? answer).etag },
       done: trafficWords.splitDone(version),
       onRefused: setError,
-      onConflict: (refusal) => {
-        setError(refusal);
-        // The edits stay, on top of the split that is read now.
-        setDraft({ shares, etag: undefined });
-        onStale();
-      },
+      onConflict: (refusal) => void readAgain().then(setStored, () => setError(refusal)),
       ...(current.length > 0 && { undo: { operation, options: { ...options, body: weightsOf(current) } } }),
     });
     if (done !== undefined) reset();
   };
   return (
     <div className={styles['editor']}>
-      {error !== undefined && <Refusal error={error} current={current} />}
+      {stored !== undefined && (
+        <ConflictSides
+          base={(draft?.base ?? answer).body.data}
+          mine={weightsOf(shares)}
+          theirs={stored.body.data}
+          at={undefined}
+          onGoOn={(both) => {
+            const next = sharesOf(both as TrafficEnvelope['data']);
+            setDraft({ shares: inOrder(next, revisions), base: stored });
+            setStored(undefined);
+          }}
+        />
+      )}
+      {error !== undefined && <ErrorNote error={error} />}
       <SplitView shares={shares} onChange={mayEdit ? change : undefined} />
       {mayEdit && (
         <>
@@ -100,7 +110,11 @@ function SplitEditor({ path, answer, revisions, onStale }: SplitEditorProps): Re
           {shares.length > 1 && <p className={styles['soft']}>{trafficWords.how}</p>}
           {revisions.length === 1 && <p className={styles['soft']}>{trafficWords.canary}</p>}
           <div className={styles['actions']}>
-            <Button look="main" disabled={!isChanged || shares.length === 0} onClick={() => void submit()}>
+            <Button
+              look="main"
+              disabled={!isChanged || shares.length === 0 || stored !== undefined}
+              onClick={() => void submit()}
+            >
               {trafficWords.save}
             </Button>
             <Button disabled={draft === undefined} onClick={reset}>
@@ -110,22 +124,6 @@ function SplitEditor({ path, answer, revisions, onStale }: SplitEditorProps): Re
         </>
       )}
     </div>
-  );
-}
-
-function Refusal({
-  error,
-  current,
-}: {
-  readonly error: ApiError;
-  readonly current: readonly Share[];
-}): ReactNode {
-  if (!isConflictOfVersions(error)) return <ErrorNote error={error} />;
-  const theirs = current.map(({ revision }, index) => `${revision} ${formatShare(shareOf(current, index))}`);
-  return (
-    <Note tone="warn">
-      <span role="alert">{trafficWords.changedMeanwhile(theirs.join(', '))}</span>
-    </Note>
   );
 }
 
