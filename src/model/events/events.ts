@@ -235,7 +235,7 @@ export const EVENT_ROWS = [
     'limits_store.away',
     'error',
     'The store that shares the limits between gateways does not answer.',
-    Type.Object({ reason: text('Why the target was ejected.'), ...wasLeftOut }, closed),
+    Type.Object({ reason: text('Why the store does not answer.'), ...wasLeftOut }, closed),
   ),
   row(
     'limits_store.back',
@@ -247,7 +247,7 @@ export const EVENT_ROWS = [
     'database.away',
     'error',
     'The database does not answer; traffic goes on with the configuration in memory.',
-    Type.Object({ reason: text('Why the target was ejected.'), ...wasLeftOut }, closed),
+    Type.Object({ reason: text('Why the database does not answer.'), ...wasLeftOut }, closed),
   ),
   row(
     'database.back',
