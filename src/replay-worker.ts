@@ -43,7 +43,7 @@ import { createExplain } from './explain/explain.ts';
 import type { TriedExplanation, TriedRequest } from './explain/explain-access.ts';
 import { withoutCredentials } from './explain/redact.ts';
 import { QUIET_OBSERVER } from './explain/replay/quiet-observer.ts';
-import { recordedInput, withoutStandIns } from './explain/replay/recorded-input.ts';
+import { recordedInput, withoutPlaceholders } from './explain/replay/recorded-input.ts';
 import { recordedTls, RecordedCallers } from './explain/replay/recorded-callers.ts';
 import { readRequest } from './explain/traffic/traffic-record.ts';
 import { replay, type ReplayJob, type ReplayResult } from './explain/replay/replay.ts';
@@ -142,7 +142,7 @@ async function explainedRecorded(config: ConfigChange, request: string): Promise
   });
   callers.wasGuessed = false;
   const explanation = await explain(recordedInput(readRequest(request), callers));
-  return { explanation: withoutCredentials(withoutStandIns(explanation)), isGuessed: callers.wasGuessed };
+  return { explanation: withoutCredentials(withoutPlaceholders(explanation)), isGuessed: callers.wasGuessed };
 }
 
 /** A certificate in a described request cannot be verified here: the files are with the workers. */

@@ -46,7 +46,7 @@ import {
 } from './workers.ts';
 import { Egress } from '../egress/egress.ts';
 import { createOwnPorts, OwnListeners } from '../egress/own-listeners.ts';
-import { isLoopback } from '../lib/listeners.ts';
+import { isLoopback, loopbackOf } from '../lib/listeners.ts';
 import { systemClock, type Clock } from '../lib/clock.ts';
 import { MetricsMerger } from '../observe/metrics/metrics-merger.ts';
 import { ShadowHistory } from '../observe/shadow-report.ts';
@@ -154,7 +154,7 @@ export async function startGateway(options: StartOptions, logging: Logging): Pro
   const { proxy } = settings;
   const ports = [proxy.port, proxy.tlsPort ?? 0].filter((port) => port > 0);
   const alone = Promise.withResolvers<void>();
-  // Often no write waits.
+  // Often no write waits: without this, a rejection would end the process.
   alone.promise.catch(() => undefined);
   try {
     const gateway = await startParts(
@@ -252,7 +252,7 @@ async function startParts(options: LoggedStart, folder: Folder): Promise<Gateway
     configFile?.start();
     undo.add(() => Promise.all([watches.stop(), parts.collectorFiles?.stop()]));
     folder.claimFolder();
-    // Of a start that fails, nothing may be left that only that start would have shown.
+    // Last, so that a start that fails does not leave a token that only its output would have shown.
     if (recovering === undefined) await announceToken(repository);
     undo.add(await sealPlain(opened, folder, log));
     phase = 'serving';
@@ -382,8 +382,7 @@ function recorders(
 
 /** The URL of the console for a browser on this machine. */
 function consoleUrl({ server }: Settings, port: number): string {
-  const anywhere: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
-  const host = anywhere[server.host] ?? server.host;
+  const host = loopbackOf(server.host) ?? server.host;
   const scheme = server.tls === undefined ? 'http' : 'https';
   return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}/`;
 }

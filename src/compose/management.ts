@@ -1,4 +1,5 @@
 /** Wires the management API to the running gateway. */
+import { loopbackOf } from '../lib/listeners.ts';
 import { rmSync } from 'node:fs';
 import { unixSocketProblem } from '../control/unix-socket/unix-listener.ts';
 import { globalsOf, policySettings } from '../control/workers/policy-settings.ts';
@@ -212,8 +213,7 @@ async function ownTrafficListener({ settings, ownListeners }: Parts): Promise<Ow
   const isSecure = tlsPort === undefined ? servesTls(settings) : tls !== undefined;
   const port = ownListeners.portOf(name);
   if (port === 0) return undefined;
-  const loopback: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
-  const address = loopback[host] ?? (await addressOfHost(host));
+  const address = loopbackOf(host) ?? (await addressOfHost(host));
   if (address === undefined || ownListeners.at(address, port) !== name) return undefined;
   const isAnnounced = peerList(settings.proxy.proxyProtocolFrom);
   return { address, port, isSecure, isAnnounced };

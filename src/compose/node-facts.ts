@@ -14,7 +14,7 @@ import type { NodeBounds } from '../observe/metrics/worker-metrics.ts';
 import type { DiscoveryFact, TargetFact } from '../observe/metrics/target-metrics.ts';
 import { Breaker } from '../proxy/resilience/breaker.ts';
 import type { HealthRegistry } from '../control/health/health-registry.ts';
-import type { ConfigState } from '../control/cluster/config-state.ts';
+import type { ConfigState, RevisionPlace } from '../control/cluster/config-state.ts';
 import type { Repository } from '../storage/repository.ts';
 import type { Parts } from './parts.ts';
 
@@ -34,11 +34,14 @@ export async function answers(repository: Repository, timeoutMs = PING_TIMEOUT_M
   return (await withTimeout(timeoutMs, answered)) ?? false;
 }
 
+function labelsOf({ app, version, revision }: RevisionPlace) {
+  return { app: app.slug, version: version.version, revision: revision.revision };
+}
+
 /** Keys of the configured revisions. */
 export function revisionsInUse(state: ConfigState): ReadonlySet<string> {
   const keys = new Set<string>();
-  for (const { app, version, revision } of state.revisions())
-    keys.add(revisionKey({ app: app.slug, version: version.version, revision: revision.revision }));
+  for (const place of state.revisions()) keys.add(revisionKey(labelsOf(place)));
   return keys;
 }
 
@@ -62,26 +65,26 @@ export function healthOf(
 
 function* discoveryFacts(state: ConfigState, discovery: DiscoveryWatch): IterableIterator<DiscoveryFact> {
   let count = 0;
-  for (const { app, version, revision } of state.revisions()) {
+  for (const place of state.revisions()) {
+    const { revision } = place;
     const found = revision.is_current ? discovery.healthOf(revision) : undefined;
     if (found === undefined) continue;
     const isStale = found.stale_since !== null;
     if (++count > TARGETS_MAX && !isStale) continue;
-    const labels = { app: app.slug, version: version.version, revision: revision.revision };
-    yield { labels, targets: found.targets, isStale };
+    yield { labels: labelsOf(place), targets: found.targets, isStale };
   }
 }
 
 /** The targets of revisions that have several. */
 function* targetFacts(state: ConfigState, health: HealthRegistry): IterableIterator<TargetFact> {
   let count = 0;
-  for (const { app, version, revision } of state.revisions()) {
+  for (const place of state.revisions()) {
+    const { revision } = place;
     if (!revision.is_current || !isBalanced(revision)) continue;
     for (const target of health.targets.healthOf(revision) ?? []) {
       const isInService = target.share > 0;
       if (++count > TARGETS_MAX && isInService) continue;
-      const place = shownPlace(target.host, target.port);
-      const labels = { app: app.slug, version: version.version, revision: revision.revision, target: place };
+      const labels = { ...labelsOf(place), target: shownPlace(target.host, target.port) };
       const { in_flight: inFlight, requests, failures, ejections } = target;
       yield { labels, isInService, inFlight, requests, failures, ejections };
     }
@@ -90,13 +93,13 @@ function* targetFacts(state: ConfigState, health: HealthRegistry): IterableItera
 
 function* breakerFacts(state: ConfigState): IterableIterator<BreakerFact> {
   let count = 0;
-  for (const { app, version, revision } of state.revisions()) {
+  for (const place of state.revisions()) {
+    const { revision } = place;
     const memory = revision.is_current ? state.breakerOf(revision.id) : undefined;
     if (memory === undefined) continue;
     const breaker = new Breaker(memory);
     if (++count > BREAKERS_MAX && breaker.isClosed) continue;
-    const labels = { app: app.slug, version: version.version, revision: revision.revision };
-    yield { labels, state: breaker.status.state };
+    yield { labels: labelsOf(place), state: breaker.status.state };
   }
 }
 

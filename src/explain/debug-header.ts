@@ -7,8 +7,7 @@ import { timingSafeEqual } from 'node:crypto';
 import { tokenHash } from '../model/token.ts';
 import { fieldText } from '../policy/caller.ts';
 import type { ExchangeView } from '../proxy/interfaces/exchange-view.ts';
-import { backendOf } from '../proxy/targets/backend-of.ts';
-import { upstreamPath } from '../proxy/upstream-path.ts';
+import { upstreamUrlOf } from './facts.ts';
 import type { DebugTokenEntry } from './messages.ts';
 
 const TOKEN_CHARS_MAX = 128;
@@ -63,7 +62,7 @@ function decisionText(exchange: ExchangeView): string {
   else if (exchange.preflight) pairs.push(['preflight', 'answered']);
   else if (exchange.answeredBy !== undefined) pairs.push([exchange.answeredBy, 'answered']);
   if (exchange.attempts !== undefined && route !== undefined)
-    pairs.push(['upstream', upstreamText(exchange, route)]);
+    pairs.push(['upstream', upstreamUrlOf(exchange, route)]);
   return pairs.map(([name, value]) => `${name}=${fieldText(value.slice(0, VALUE_CHARS_MAX))}`).join('; ');
 }
 
@@ -74,10 +73,4 @@ function callerText({ evaluation: { caller } }: ExchangeView): string {
 function deniedText({ errorCode, evaluation }: ExchangeView): string {
   const by = evaluation.deniedBy;
   return by === undefined ? String(errorCode) : `${errorCode} by ${by}`;
-}
-
-function upstreamText(exchange: ExchangeView, route: NonNullable<ExchangeView['route']>): string {
-  const { path, suffixStart } = exchange;
-  const { scheme, authority } = backendOf(exchange, route);
-  return `${scheme}://${authority}${upstreamPath(route, path, suffixStart)}`;
 }

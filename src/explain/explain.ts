@@ -5,6 +5,7 @@
  * the backend is noted instead of sent. The explanation therefore cannot differ from what the proxy does. The only
  * thing it sends is the fetch of a key set that a JWT needs (bounded by jwks.ts).
  */
+import { QUIET_OBSERVER } from './replay/quiet-observer.ts';
 import { normaliseAddress } from '../http/address.ts';
 import { RESPONSE_VIA, viaLine } from '../http/fields/forwarded.ts';
 import { BodyFraming } from '../http/bodies/framing.ts';
@@ -125,23 +126,12 @@ function feed(
   return new Promise((resolve) => {
     let settled = false;
     const observer: ProxyObserver = {
-      timesUpstream: false,
-      policyDecided: () => undefined,
+      ...QUIET_OBSERVER,
       exchangeEnded: (exchange) => {
         if (settled) return;
         settled = true;
         resolve({ facts: factsOf(exchange, false), upstreamHeaders: [], response: undefined });
       },
-      upstreamFailed: () => undefined,
-      attemptRepeated: () => undefined,
-      retryRefused: () => undefined,
-      deprecatedVersionUsed: () => undefined,
-      backendFailed: () => undefined,
-      breakerChanged: () => undefined,
-      overloaded: () => undefined,
-      handshakeFailed: () => undefined,
-      proxyHeaderRefused: () => undefined,
-      gaveWay: () => undefined,
       internalError: (error, requestId) => parts.context.observer.internalError(error, requestId),
     };
     const interceptUpstream = (exchange: AnswerableExchange, route: Route): void => {

@@ -237,7 +237,8 @@ function endpointOf(route: Route, path: string, suffixStart: number): Explanatio
   };
 }
 
-function upstreamUrlOf(exchange: ExchangeView, route: Route): string {
+/** Without a query. */
+export function upstreamUrlOf(exchange: ExchangeView, route: Route): string {
   const { path, suffixStart } = exchange;
   const { scheme, authority } = backendOf(exchange, route);
   return `${scheme}://${authority}${upstreamPath(route, path, suffixStart)}`;

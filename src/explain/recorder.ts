@@ -133,7 +133,7 @@ function compact(facts: ExchangeFacts): ExchangeFacts {
     host: copyOf(facts.host),
     path: copyOf(facts.path),
     restPath: copyOf(facts.restPath),
-    endpoint: endpoint && { ...endpoint, parameters: compactParameters(endpoint.parameters) },
+    endpoint: endpoint && { ...endpoint, parameters: compactData(endpoint.parameters) },
     matchedMethod: copyOf(facts.matchedMethod),
     query: copyOf(recordedQuery(facts.query)),
     browserRefusal: facts.browserRefusal && {
@@ -160,15 +160,12 @@ function compactReason<Code extends string>({ kind, data }: Reason<unknown, Code
 }
 
 /** Plain data with copies of its texts. */
-function compactData(data: unknown): unknown {
-  if (typeof data === 'string') return copyOf(data);
-  if (Array.isArray(data)) return data.map(compactData);
+function compactData<T>(data: T): T {
+  if (typeof data === 'string') return copyOf(data) as T;
+  if (Array.isArray(data)) return data.map((item: unknown) => compactData(item)) as T;
   if (typeof data !== 'object' || data === null) return data;
-  return Object.fromEntries(Object.entries(data).map(([name, value]) => [name, compactData(value)]));
-}
-
-function compactParameters(parameters: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(parameters).map(([name, value]) => [name, copyOf(value)]));
+  const members = Object.entries(data).map(([name, value]) => [name, compactData<unknown>(value)]);
+  return Object.fromEntries(members) as T;
 }
 
 function compactField({ name, value }: HeaderField): HeaderField {

@@ -130,7 +130,7 @@ function deciderOf(stage: StageName, facts: ExchangeFacts, settings: ExplainSett
   if (policy === undefined) return undefined;
   if (stage === 'circuit_breaker')
     return { level: 'revision', sourceId: revision?.id ?? null, value: facts.breakerRules };
-  if (stage === 'forward') return { level: null, sourceId: null, value: carryingOf(facts, policy) };
+  if (stage === 'forward') return { level: null, sourceId: null, value: forwardingOf(facts, policy) };
   const part = partOfStage(stage);
   if (part === undefined) return undefined;
   const own = ownDecider(part, policy);
@@ -154,10 +154,10 @@ function ownDecider(part: PolicyPart, policy: CompiledPolicy): Decider | undefin
 }
 
 /** How the request is forwarded to the backend: parts of the policy, each with the level that set it. */
-function carryingOf({ timeoutDefaults }: ExchangeFacts, policy: CompiledPolicy): unknown {
+function forwardingOf({ timeoutDefaults }: ExchangeFacts, policy: CompiledPolicy): unknown {
   return Object.fromEntries(
     PARTS.flatMap((part) => {
-      const shown = part.explain?.carrying?.(valueOf(part, policy), policy, timeoutDefaults);
+      const shown = part.explain?.forwarding?.(valueOf(part, policy), policy, timeoutDefaults);
       if (shown === undefined) return [];
       const source = policy.effective.sources[part.name];
       return [[part.name, { ...shown, level: source?.level ?? 'global', source_id: source?.id ?? null }]];

@@ -65,3 +65,8 @@ export function httpDates(clock: Clock): () => string {
     return text;
   };
 }
+
+/** Milliseconds without more digits than microseconds need, for people and logs. */
+export function toMicroseconds(ms: number): number {
+  return Math.round(ms * 1000) / 1000;
+}

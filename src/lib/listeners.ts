@@ -16,6 +16,11 @@ export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
 }
 
+/** The address by which this machine reaches a listener on all addresses; undefined for a listener on one address. */
+export function loopbackOf(host: string): string | undefined {
+  return host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : undefined;
+}
+
 /**
  * Connections that the kernel keeps for a listener until it accepts them, at most `net.core.somaxconn`. One that has no
  * room tries again after one, three and seven seconds, so that a burst would keep others waiting for as long.

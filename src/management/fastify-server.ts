@@ -10,6 +10,7 @@ import Fastify, {
   type FastifyRequest,
 } from 'fastify';
 import { requestIds } from '../lib/ids.ts';
+import { toMicroseconds } from '../lib/clock.ts';
 import { NO_RENEGOTIATION } from '../lib/listeners.ts';
 import { StorageUnavailable } from '../storage/storage-errors.ts';
 import { methodTable } from './api/allowed-methods.ts';
@@ -98,7 +99,7 @@ export function createFastify(
       method: request.method,
       route: request.routeOptions.url ?? 'none',
       status: reply.statusCode,
-      ms: Math.round(reply.elapsedTime * 1000) / 1000,
+      ms: toMicroseconds(reply.elapsedTime),
       actor: actors.get(request)?.id,
       reason: outages.get(request),
     };

@@ -18,10 +18,11 @@ export interface RateLimitGlobals {
 
 /** The limits of the settings. */
 export interface LimitSettings {
+  /** The limit of each app where no level has a rate_limit; also fills in what an enabled one leaves out. */
   readonly globals: RateLimitGlobals | undefined;
-  /** The limit of each client address, in addition to any other limit. */
+  /** The limit of each client address over all apps, in addition to any other limit. */
   readonly perIp: { readonly requests: number; readonly windowSecs: number } | undefined;
-  /** 0: unlimited. */
+  /** Longest request body where no policy limits it; 0: unlimited. */
   readonly maxBodyBytes: number;
 }
 
@@ -59,7 +60,7 @@ export type AuthOutcome =
   | 'forbidden'
   | 'throttled';
 
-export interface PolicyDependencies {
+export interface PolicyDependencies extends LimitSettings {
   readonly clock: Clock;
   readonly limits: LimitStore;
   readonly concurrency: ConcurrencyStore;
@@ -67,16 +68,10 @@ export interface PolicyDependencies {
   readonly jwtDefaults: JwtDefaults;
   /** The certificates that client certificates are verified with. */
   readonly trust: TrustDirectory;
-  /** Global default, per app where no level has a rate_limit; also fills in what an enabled one leaves out. */
-  readonly globals: RateLimitGlobals | undefined;
-  /** Limit per client address over all apps. */
-  readonly perIp: { readonly requests: number; readonly windowSecs: number } | undefined;
   /** The length of the prefix that identifies an IPv6 network: clients are counted by it. */
   readonly ipv6PrefixBits: number;
   /** 0: off. */
   readonly authFailuresPerMinute: number;
-  /** Longest request body where no policy limits it; 0: unlimited. */
-  readonly maxBodyBytes: number;
   /** Where key sets may be fetched. */
   readonly egress: Egress;
   readonly onAuth: (outcome: AuthOutcome) => void;

@@ -7,21 +7,19 @@ import type { LimitDecision } from '../limits/store.ts';
 import type { ErrorCode } from '../model/errors.ts';
 import type { AppName, StoredApiKey } from '../model/resources.ts';
 import type { Reason } from '../model/reason.ts';
-import type { RateLimitGlobals } from './dependencies.ts';
+import type { LimitSettings } from './dependencies.ts';
 import type { CounterReads } from './trial/read-only-context.ts';
 import type { CompiledPolicy, Evaluation, RequestFacts } from './stage.ts';
 
 /** The settings that apply when no record says otherwise. */
-export interface ExplainSettings {
-  readonly globals: RateLimitGlobals | undefined;
-  readonly perIp: { readonly requests: number; readonly windowSecs: number } | undefined;
+export interface ExplainSettings extends Pick<LimitSettings, 'globals' | 'perIp'> {
   readonly authFailuresPerMinute: number;
   /** The URL of a page that shows a trace, with `{trace_id}`. */
   readonly traceUrl?: string | undefined;
 }
 
-/** How requests are carried where the policy leaves it open. */
-interface CarryDefaults {
+/** How requests are forwarded where the policy does not say it. */
+interface ForwardingDefaults {
   readonly connectTimeoutMs: number;
   readonly firstByteTimeoutMs: number;
   readonly idleTimeoutMs: number;
@@ -140,10 +138,10 @@ export interface PartExplain<Value, Prepared = unknown> {
    * How the part changes the request on its way to the backend, for a part that denies nothing; undefined when
    * it does not.
    */
-  carrying?(
+  forwarding?(
     value: Value | undefined,
     policy: CompiledPolicy,
-    defaults: CarryDefaults,
+    defaults: ForwardingDefaults,
   ): Readonly<Record<string, unknown>> | undefined;
   /** The stage that a denial belongs to, when another stage returned it. */
   stageOf?(denial: Reason): string | undefined;

@@ -213,7 +213,6 @@ function nest(v: SettingValues): Settings {
   };
 }
 
-/** undefined: nothing is exported. */
 function jwtSettings(v: SettingValues): JwtDefaults {
   return {
     issuer: v.GATEWAY_JWT__ISSUER,

@@ -8,7 +8,6 @@ import type { Parts } from '../parts.ts';
 /** Limit of certificates by ACME whose expiry is watched; those that expire first are kept. */
 const ORDERED_MAX = 1_000;
 
-/** Starts the sender of webhooks and the sources of events. */
 export function startEvents(parts: Parts, watches: CertificateWatches, cluster: Cluster): void {
   parts.events.sender.start();
   const certificates = (): [string, readonly CertificateFacts[]][] => [

@@ -35,6 +35,13 @@ interface AppEntry {
   readonly versions: Map<string, VersionTree>;
 }
 
+/** A revision with the records above it. */
+export interface RevisionPlace {
+  readonly app: App;
+  readonly version: Version;
+  readonly revision: Revision;
+}
+
 export class ConfigState {
   /** The API keys of the node, shared with the workers; only `apply` writes them once workers exist. */
   readonly keys: KeyTable;
@@ -122,14 +129,14 @@ export class ConfigState {
   }
 
   /** Every revision with its version and app. */
-  *revisions(): IterableIterator<{ app: App; version: Version; revision: Revision }> {
+  *revisions(): IterableIterator<RevisionPlace> {
     for (const { app, versions } of this.#apps.values())
       for (const { version, revisions } of versions.values())
         for (const { revision } of revisions) yield { app, version, revision };
   }
 
   /** Searches all revisions. Use it only for rare events, such as a backend that begins to fail. */
-  placeOf(revisionId: string): { app: App; version: Version; revision: Revision } | undefined {
+  placeOf(revisionId: string): RevisionPlace | undefined {
     for (const placed of this.revisions()) if (placed.revision.id === revisionId) return placed;
     return undefined;
   }

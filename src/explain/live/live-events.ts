@@ -2,7 +2,7 @@
  * Events of a stream of live traffic as text (WHATWG HTML, server-sent events). Data is JSON in ASCII without control
  * characters: whatever a client sends, it can neither end a line nor begin another field.
  */
-import { timestamp } from '../../lib/clock.ts';
+import { timestamp, toMicroseconds } from '../../lib/clock.ts';
 import type { LiveRecord } from './live-messages.ts';
 import type { LiveExchange, LiveStatus } from './live-schema.ts';
 
@@ -42,17 +42,13 @@ function shown(record: LiveRecord, node: string): LiveExchange {
     client_ip: record.clientIp,
     user_agent: record.userAgent,
     aborted: record.isAborted,
-    duration_ms: rounded(record.durationMs),
-    upstream_ms: record.upstreamMs < 0 ? null : rounded(record.upstreamMs),
+    duration_ms: toMicroseconds(record.durationMs),
+    upstream_ms: record.upstreamMs < 0 ? null : toMicroseconds(record.upstreamMs),
     attempts: record.attempts,
     bytes_in: record.bytesIn,
     bytes_out: record.bytesOut,
     explained: true,
   };
-}
-
-function rounded(milliseconds: number): number {
-  return Math.round(milliseconds * 1000) / 1000;
 }
 
 /** JSON.stringify escapes control characters below U+0020 itself. */

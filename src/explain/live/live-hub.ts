@@ -24,7 +24,7 @@ export interface LiveRequest {
   readonly perSecond: number;
   /** The `id` of an event; undefined for a new stream. */
   readonly lastEventId: string | undefined;
-  /** Whether the client is gone without a word. */
+  /** Whether the client seems to be gone: its system acknowledges nothing. */
   readonly isUnanswered: () => boolean;
 }
 
@@ -119,7 +119,7 @@ export class LiveHub {
     return { streams, ...this.#total };
   }
 
-  /** @returns why there can be no such stream, if so */
+  /** @returns the stream, or why there can be none */
   open(request: LiveRequest, sink: LiveSink): LiveStream | LiveRefusal {
     const broken = this.#brokenStream(request);
     if (broken !== undefined) return this.#resume(broken, request, sink);
@@ -235,7 +235,7 @@ export class LiveHub {
     const own = watchers.filter((watcher) => watcher.actorId === actorId);
     const isOverOwn = own.length >= LIVE_STREAMS_PER_ACTOR_MAX;
     if (!isOverOwn && watchers.length < LIVE_STREAMS_MAX) return undefined;
-    // A broken stream gives way, or one whose reader is gone without a word.
+    // Replaces a broken stream, or one whose client seems to be gone.
     const some = isOverOwn ? own : watchers;
     const broken =
       some.find(({ sink }) => sink === undefined) ?? some.find((watcher) => watcher.isUnanswered());

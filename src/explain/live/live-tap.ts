@@ -1,8 +1,8 @@
 /**
  * The worker's side of live traffic: asks each watcher's filter about every exchange that ends, and reports those that
- * pass, at most so many in a second for each watcher, spread over time. Without a watcher an exchange costs one check
- * of `isWatched`. Stages are timed only of exchanges that begin when a report has room, and of those that a watcher
- * gets all of: where traffic is much more than is reported, nearly none is timed, and one that was not is passed over.
+ * pass, at a limited rate for each watcher, spread over time. Without a watcher an exchange costs one check of
+ * `isWatched`. Stages are timed only of exchanges that begin while the rate allows another report. With much traffic
+ * that is a small part of the exchanges, and the others are not reported; with little traffic they are.
  *
  * Owns the collected reports, which are sent a few times in a second, and what is kept of reported exchanges so that
  * they can be explained (kept-exchanges.ts).
@@ -13,7 +13,7 @@ import type { LiveCount, LiveMessage, LiveRecord, LiveWatch } from './live-messa
 import { liveRecord } from './live-record.ts';
 import { Pace } from './pace.ts';
 
-/** Most reports of this worker in a second for all watchers, and once more as many that are theirs in equal parts. */
+/** Reports in a second that any watcher may use. As many again are divided equally among the watchers. */
 const REPORTS_PER_SECOND_MAX = 400;
 const SEND_MS = 100;
 
@@ -27,7 +27,7 @@ export interface LiveTapOptions {
 interface Watching {
   readonly watch: LiveWatch;
   readonly pace: Pace;
-  /** Its part of the reports, which others cannot use up. */
+  /** Its own share of the reports, which other watchers cannot use up. */
   readonly fair: Pace;
   seen: number;
   shown: number;

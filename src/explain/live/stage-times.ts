@@ -1,4 +1,5 @@
 /** How long an exchange spent where, from its timeline. Pure. */
+import { toMicroseconds } from '../../lib/clock.ts';
 import type { ExchangeTimeline } from '../../proxy/timeline.ts';
 import type { ExplainedTimes } from '../schema.ts';
 
@@ -25,23 +26,19 @@ export function stageTimes(timeline: ExchangeTimeline, { startedMs, endMs }: Spa
   const groups: Record<string, number | null> = {};
   for (const [index, [name, beginMs]] of marks.entries()) {
     const next = marks.slice(index + 1).find(([, begin]) => begin >= 0)?.[1] ?? endMs;
-    groups[name] = beginMs < 0 ? null : rounded(Math.max(0, next - beginMs));
+    groups[name] = beginMs < 0 ? null : toMicroseconds(Math.max(0, next - beginMs));
   }
   return {
-    total: rounded(endMs - startedMs),
+    total: toMicroseconds(endMs - startedMs),
     groups: groups as ExplainedTimes['groups'],
     attempts: attempts.map((attempt) => ({
       revision_id: attempt.revisionId,
       revision: attempt.revision,
       target: attempt.target,
-      started_after: rounded(attempt.startedMs - startedMs),
-      duration: rounded((attempt.endedMs < 0 ? endMs : attempt.endedMs) - attempt.startedMs),
+      started_after: toMicroseconds(attempt.startedMs - startedMs),
+      duration: toMicroseconds((attempt.endedMs < 0 ? endMs : attempt.endedMs) - attempt.startedMs),
       status: attempt.status === 0 ? null : attempt.status,
       failure: attempt.failure === '' ? null : attempt.failure,
     })),
   };
-}
-
-function rounded(milliseconds: number): number {
-  return Math.round(milliseconds * 1000) / 1000;
 }

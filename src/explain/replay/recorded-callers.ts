@@ -1,6 +1,6 @@
 /**
- * Lets recorded requests authenticate without their credentials: each recorded credential has a stand-in, which is
- * sent in its field, and which the directory of keys and the verifiers of tokens here recognise. A key is looked up
+ * Lets recorded requests authenticate without their credentials: each recorded credential is replaced by a
+ * placeholder, which the directory of keys and the verifiers of tokens here recognise. A key is looked up
  * in the configuration that is tried; a JWT that was verified counts as verified, and is only compared with issuer
  * and audience. If no policy had required a credential when it was recorded, its validity is unknown (`wasGuessed`).
  */
@@ -105,7 +105,7 @@ export class RecordedCallers implements KeyDirectory, JwtVerifiers {
     const name = JSON.stringify(credential);
     let token = this.#tokens.get(name);
     if (token !== undefined) return token;
-    token = otherName(credential, this.#tokens.size);
+    token = placeholderToken(credential, this.#tokens.size);
     this.#tokens.set(name, token);
     this.#byDigest.set(tokenDigest(token), credential);
     return token;
@@ -132,8 +132,8 @@ function identityOf(
   return typeof validity === 'string' ? validity : callerOf(all, verification);
 }
 
-/** In the form of a key where the recorded credential has that form, or may have it. */
-function otherName(credential: Credential, index: number): string {
+/** A text in the form of a key if the recorded credential has that form, or may have it. */
+function placeholderToken(credential: Credential, index: number): string {
   const { kind } = credential;
   if (kind === 'jwt' || kind === 'refused_jwt' || (kind === 'bearer' && !credential.isOwn))
     return `recorded-credential-number-${index}`;

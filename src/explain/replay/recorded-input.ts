@@ -3,7 +3,7 @@ import { REDACTED, type ExplainInput, type Explanation } from '../schema.ts';
 import type { RecordedRequest } from '../traffic/traffic-record.ts';
 import type { RecordedCallers } from './recorded-callers.ts';
 
-/** Credentials are stand-ins that `callers` recognises. */
+/** Credentials are replaced by placeholders that `callers` recognises. */
 export function recordedInput(
   { method, host, path, clientIp, bodyBytes, fields }: RecordedRequest,
   callers: RecordedCallers,
@@ -23,7 +23,7 @@ export function recordedInput(
 }
 
 /** The fields of such a request and of what a backend would get are not those of the recorded one. */
-export function withoutStandIns(explanation: Explanation): Explanation {
+export function withoutPlaceholders(explanation: Explanation): Explanation {
   const { request, upstream } = explanation;
   const hidden = ({ name }: { readonly name: string }): { name: string; value: string } => ({
     name,

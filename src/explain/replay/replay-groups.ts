@@ -5,7 +5,7 @@ import { maskCredentials } from '../../observe/log.ts';
 import type { RecordedRequest, TrafficRecord } from '../traffic/traffic-record.ts';
 import type { ReplayCaller, ReplayOutcome } from './replay-outcome.ts';
 
-/** Groups beyond are only counted. */
+/** Further groups are only counted. */
 const GROUPS_MAX = 50;
 const BACKENDS_MAX = 8;
 const FIRST_CHARS_MAX = 300;
@@ -43,7 +43,7 @@ export class ReplayGroups {
   ): void {
     this.changed += 1;
     const showsBackends = before.status === null && after.status === null;
-    // A backend has answered then, and its answer is not the gateway's.
+    // When the request was recorded, its answer came from a backend and not from the gateway.
     const answered = before.status === null && record.forwarded ? record : undefined;
     const from = sideOf(before, answered?.status, answered?.code, showsBackends);
     const to = sideOf(after, undefined, undefined, showsBackends);

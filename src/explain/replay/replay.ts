@@ -20,7 +20,7 @@ export interface ReplayJob {
   readonly records: readonly string[];
   /** The keys of the records, in their current state. */
   readonly keys: readonly StoredApiKey[];
-  /** The last requests that fit into this time are asked about. */
+  /** Time for the trial. The latest requests that fit into it are tried. */
   readonly timeMs: number;
 }
 

@@ -75,7 +75,6 @@ export class TrafficRing {
   /** Drops the oldest texts until so many bytes are free in one piece. @returns where they start */
   #roomFor(length: number): number {
     if (this.#count === this.#textsMax) this.#drop();
-    if (this.#count === 0) return 0;
     // The free bytes are those from `#end` to the oldest text, around the end of the buffer.
     for (;;) {
       if (this.#count === 0) return 0;

@@ -1,5 +1,5 @@
 /** Time series as the management API answers them: columns, totals and rows. Pure. */
-import { timestamp } from '../../lib/clock.ts';
+import { timestamp, toMicroseconds } from '../../lib/clock.ts';
 import { quantileMs } from '../../observe/stats/stats-buckets.ts';
 import {
   BYTES_IN,
@@ -196,7 +196,7 @@ function share(part: number, whole: number): number | null {
 function duration(counts: StepCounts | 0 | undefined, start: number, quantile: number): number | null {
   if (counts === undefined || counts === 0) return null;
   const ms = quantileMs(counts, start, quantile);
-  return ms === undefined ? null : Math.round(ms * 1000) / 1000;
+  return ms === undefined ? null : toMicroseconds(ms);
 }
 
 function mapped<K extends string, V, R>(fields: Readonly<Record<K, V>>, map: (value: V) => R): Record<K, R> {

@@ -2,6 +2,7 @@
  * Sends one request to the gateway's own listener over its own connection, and collects the response, up to a
  * limited number of bytes and milliseconds. Never throws: a failed connection is an outcome, as it is for a client.
  */
+import { toMicroseconds } from '../../lib/clock.ts';
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { connect as connectPlain, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
@@ -43,7 +44,7 @@ export async function sendRequest(
     socket.destroy();
   }
   const url = urlOf(listener, input.path);
-  return { url, ...answer.outcome, duration_ms: Math.round((nowMs() - startMs) * 1000) / 1000 };
+  return { url, ...answer.outcome, duration_ms: toMicroseconds(nowMs() - startMs) };
 }
 
 function urlOf({ address, port, isSecure }: OwnListener, path: string): string {

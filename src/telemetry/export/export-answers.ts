@@ -15,6 +15,8 @@ const RETRYABLE_CODES: ReadonlySet<string> = new Set([
   'ENETUNREACH',
   'EHOSTUNREACH',
 ]);
+/** Limit of the time for which nothing is exported because the collector asks for it. */
+export const ASKED_WAIT_MS_MAX = 300_000;
 const RETRIES_MAX = 5;
 const FIRST_PAUSE_MS = 1_000;
 const PAUSE_MS_MAX = 5_000;

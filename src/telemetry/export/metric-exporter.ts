@@ -2,6 +2,7 @@
  * Exports metrics, one reading at a time. A reading that arrives during an export, or while the collector asks to send
  * nothing, is skipped, because the next one includes it.
  */
+import { ASKED_WAIT_MS_MAX } from './export-answers.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { MetricDeltas, type Temporality } from '../metrics/metric-deltas.ts';
 import { readFamilies } from '../metrics/metric-families.ts';
@@ -9,9 +10,6 @@ import { metricRequests } from '../metrics/metric-requests.ts';
 import type { Collector } from './collector.ts';
 import { bodyOf } from './export-body.ts';
 import type { Origin } from './export-request.ts';
-
-/** Limit of the time for which nothing is exported because the collector asks for it. */
-const WAIT_MS_MAX = 300_000;
 
 export interface MetricExporterOptions {
   readonly collector: Pick<Collector, 'export'>;
@@ -75,7 +73,7 @@ export class MetricExporter {
       this.#failed += failed;
       this.#exported += request.points - failed;
       problems ||= problem;
-      if (waitMs > 0) this.#notBeforeMs = systemClock.monotonicMs() + Math.min(WAIT_MS_MAX, waitMs);
+      if (waitMs > 0) this.#notBeforeMs = systemClock.monotonicMs() + Math.min(ASKED_WAIT_MS_MAX, waitMs);
       if (failed < request.points) this.#deltas.took(request.families, nowMs);
     }
     if (problems === '') this.#deltas.tookAll(nowMs);

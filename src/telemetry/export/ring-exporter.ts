@@ -4,6 +4,7 @@
  * later, they are tried once more then, if their rings have room for what arrives meanwhile. The rings are bounded, so
  * a slow, dead or refusing collector uses no more memory than they have.
  */
+import { ASKED_WAIT_MS_MAX } from './export-answers.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { BatchReader, type BatchRing } from '../ring/batch-ring.ts';
 import type { Collector } from './collector.ts';
@@ -24,9 +25,6 @@ const INTERVAL_MS = 1_000;
  * After a failure, the exporter probes the collector at this interval, so that the failure is cleared when it recovers.
  */
 const PROBE_MS = 30_000;
-
-/** Limit of the time for which the exporter waits because the collector asks for it, unless a ring fills up. */
-const WAIT_MS_MAX = 300_000;
 
 export interface RingExporterOptions {
   readonly collector: Pick<Collector, 'export'>;
@@ -146,7 +144,7 @@ export class RingExporter {
     if (items === 0 && systemClock.monotonicMs() < this.#probeAtMs) return 0;
     const outcome = await this.#options.collector.export(body, () => this.#pace());
     const { failed, problem, waitMs = 0 } = outcome;
-    this.#waitMs = Math.min(WAIT_MS_MAX, waitMs);
+    this.#waitMs = Math.min(ASKED_WAIT_MS_MAX, waitMs);
     this.#problem = problem;
     this.#isKept = waitMs > 0 && failed === items && !isLastTry && this.#hasRoom();
     if (!this.#isKept) {

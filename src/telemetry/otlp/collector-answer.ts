@@ -1,10 +1,11 @@
 /**
  * Reads the answer of a collector to an export, in protocol buffers
- * (https://protobuf.dev/programming-guides/encoding/), or in JSON, as some answer whatever they are asked in:
+ * (https://protobuf.dev/programming-guides/encoding/), or in JSON, which some collectors always use:
  * ExportTraceServiceResponse, 1.x, where it accepted the export, and google.rpc.Status where it did not (OTLP 1.x,
  * "OTLP/HTTP Response"); the answers for metrics and logs have the same fields, except that JSON names what was
  * rejected. Unknown fields are skipped; of repeated fields the last one applies. Pure.
  */
+import { isObject } from '../../lib/is-object.ts';
 
 const PARTIAL_SUCCESS = 1;
 const STATUS_MESSAGE = 2;
@@ -64,10 +65,6 @@ function jsonOf(answer: Uint8Array): Readonly<Record<string, unknown>> | undefin
   } catch {
     return undefined;
   }
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null;
 }
 
 function textOf(value: number | Uint8Array | undefined): string {

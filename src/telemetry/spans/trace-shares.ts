@@ -31,10 +31,14 @@ export class TraceShares {
   #halve(nowMs: number): void {
     this.#halvedAtMs = nowMs;
     this.#total = 0;
-    for (const [appId, count] of this.#counts) {
-      if (count / 2 < COUNT_MIN) this.#counts.delete(appId);
-      else this.#counts.set(appId, count / 2);
-      this.#total += count / 2 < COUNT_MIN ? 0 : count / 2;
+    for (const [appId, before] of this.#counts) {
+      const count = before / 2;
+      if (count < COUNT_MIN) {
+        this.#counts.delete(appId);
+        continue;
+      }
+      this.#counts.set(appId, count);
+      this.#total += count;
     }
   }
 }

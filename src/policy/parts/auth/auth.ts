@@ -88,7 +88,7 @@ export function compileAuth(
     return { data: { managedHeaders: vouched, withheldTrailers: vouched, forwardsApiKeys } };
   return auth.auth_type === 'mtls'
     ? compileCertificates(auth, vouched, context)
-    : compileUsed(auth, vouched, context);
+    : compileFieldCredential(auth, vouched, context);
 }
 
 /** No field carries the credential, and certificates cannot be guessed: there is no guard. */
@@ -106,7 +106,7 @@ function compileCertificates(
   };
 }
 
-function compileUsed(
+function compileFieldCredential(
   auth: AuthPolicy,
   vouched: ReadonlySet<string> | undefined,
   { app, dependencies, shared, inShadow: shadow }: CompileContext<SharedAuth>,

@@ -15,6 +15,6 @@ export const BODY_PACE = definePart({
   docs: BODY_PACE_DOCS,
   off: { example: 0, is: (pace) => pace === 0 },
   mayShadow: false,
-  explain: { carrying: (pace, _policy, defaults) => ({ value: pace ?? defaults.minBodyBytesPerSec }) },
+  explain: { forwarding: (pace, _policy, defaults) => ({ value: pace ?? defaults.minBodyBytesPerSec }) },
   compile: (pace) => (pace === undefined ? undefined : { data: { minBodyBytesPerSec: pace } }),
 });

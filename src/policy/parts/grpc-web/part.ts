@@ -32,7 +32,7 @@ export const GRPC_WEB = definePart({
   mayShadow: false,
   // A page reads the errors of unknown calls too.
   marksUnmatched: (isOn) => isOn,
-  explain: { carrying: (isOn) => (isOn === true ? { value: true } : undefined) },
+  explain: { forwarding: (isOn) => (isOn === true ? { value: true } : undefined) },
   revisionWarnings: (isOn, { backend_protocol: protocol }) => {
     if (isOn !== true || protocol !== 'http1') return [];
     const what = 'Calls of gRPC-Web are translated only for a backend that is asked over HTTP/2';

@@ -35,7 +35,7 @@ export const HEADERS = definePart({
   },
   off: { example: {}, is: isOff },
   mayShadow: false,
-  explain: { carrying: (value) => (value === undefined || isOff(value) ? undefined : namesIn(value)) },
+  explain: { forwarding: (value) => (value === undefined || isOff(value) ? undefined : namesIn(value)) },
   rules: headerErrors,
   // One edit of one field.
   entryDepth: 3,

@@ -17,6 +17,6 @@ export const REQUEST_BUFFER = definePart({
   docs: REQUEST_BUFFER_DOCS,
   off: { example: 0, is: (bytes) => bytes === 0 },
   mayShadow: false,
-  explain: { carrying: (bytes) => ({ value: bytes ?? 0 }) },
+  explain: { forwarding: (bytes) => ({ value: bytes ?? 0 }) },
   compile: (bytes) => (bytes === undefined ? undefined : { data: { bufferRequestBytes: bytes } }),
 });

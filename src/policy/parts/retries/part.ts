@@ -19,7 +19,7 @@ export const RETRIES = definePart({
     is: (retries) => retries.max === 0,
   },
   mayShadow: false,
-  explain: { carrying: (_value, { retries: { max, on } }) => ({ max, on: [...on] }) },
+  explain: { forwarding: (_value, { retries: { max, on } }) => ({ max, on: [...on] }) },
   compile: compileRetries,
 });
 

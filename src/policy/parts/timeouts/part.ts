@@ -30,7 +30,7 @@ export const TIMEOUTS = definePart({
   off: { example: {}, note: 'the settings apply', is: (timeouts) => Object.keys(timeouts).length === 0 },
   mayShadow: false,
   explain: {
-    carrying: (_value, { timeouts }, defaults) => ({
+    forwarding: (_value, { timeouts }, defaults) => ({
       connect_ms: timeouts?.connectMs ?? defaults.connectTimeoutMs,
       first_byte_ms: timeouts?.firstByteMs ?? defaults.firstByteTimeoutMs,
       idle_ms: timeouts?.idleMs ?? defaults.idleTimeoutMs,

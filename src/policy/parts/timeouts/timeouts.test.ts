@@ -24,7 +24,7 @@ it('those that are left out are those of the settings, also in what explain tell
     idleTimeoutMs: 60_000,
     minBodyBytesPerSec: 0,
   };
-  expect(TIMEOUTS.explain?.carrying?.(undefined, compiled, defaults)).toEqual({
+  expect(TIMEOUTS.explain?.forwarding?.(undefined, compiled, defaults)).toEqual({
     connect_ms: 5_000,
     first_byte_ms: 250,
     idle_ms: 60_000,
