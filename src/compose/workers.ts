@@ -170,7 +170,7 @@ export function startHousekeeping(parts: Parts, undo: StopSteps): () => Promise<
   const pressure = new CounterPressure(parts.limitMemory, clock, log);
   const descriptors = new DescriptorWatch(log);
   descriptors.start();
-  const probe = new HealthProbe({ state, clock, book: parts.health, pool: probePool(parts) });
+  const probe = new HealthProbe({ state, clock, registry: parts.health, pool: probePool(parts) });
   const ticking = setInterval(() => {
     deprecations.tick();
     shadowLog.tick();

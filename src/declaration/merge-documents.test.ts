@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { placeText } from './field-lines.ts';
+import { positionText } from './field-lines.ts';
 import { mergeDocuments } from './merge-documents.ts';
 import { readDocument, type DeclaredDocument } from './yaml-reader.ts';
 
@@ -75,7 +75,7 @@ describe('several documents', () => {
   ])('must not give %s twice', (_what, second, pointer, at, first) => {
     const { problems } = mergeDocuments([read('a.yaml', APP), read('b.yaml', second)]);
     if (pointer === undefined) return expect(problems).toEqual([]);
-    expect(problems.map((problem) => [problem.pointer, placeText(problem), problem.detail])).toEqual([
+    expect(problems.map((problem) => [problem.pointer, positionText(problem), problem.detail])).toEqual([
       [pointer, at, `is given twice; the first one is at ${first}`],
     ]);
   });
@@ -96,8 +96,8 @@ describe('several documents', () => {
 
   it('give a missing member the place where it would be', () => {
     const merged = mergeDocuments([read('a.yaml', APP), read('b.yaml', 'apps:\n  orders: {}\n')]);
-    expect(placeText(merged.locate('/apps/orders/gateway_path'))).toBe('b.yaml:2:3');
-    expect(placeText(merged.locate('/owner'))).toBe('a.yaml:1:1');
+    expect(positionText(merged.locate('/apps/orders/gateway_path'))).toBe('b.yaml:2:3');
+    expect(positionText(merged.locate('/owner'))).toBe('a.yaml:1:1');
   });
 
   it('place each of 20,000 endpoints, and refuse 20,000 that are given twice, in the time that reading takes', () => {

@@ -5,7 +5,7 @@
  */
 import { isObject } from '../lib/is-object.ts';
 import { escapeToken } from '../lib/text/json-pointer.ts';
-import { placeText } from './field-lines.ts';
+import { fileProblem, positionText, startOf } from './field-lines.ts';
 import type { DeclaredDocument, Place, Problem } from './yaml-reader.ts';
 
 /** The members of an object that are collections of named things, and the same for the things in them. */
@@ -44,20 +44,20 @@ export function mergeDocuments(documents: readonly DeclaredDocument[]): MergedDo
   for (const document of documents) {
     if (document.value === null) continue;
     if (!isObject(document.value)) {
-      problems.push({ ...start(document), pointer: '', detail: 'must be a mapping with "apps"' });
+      problems.push(fileProblem(document.file, 'must be a mapping with "apps"'));
       continue;
     }
     const foreign = FOREIGN.find(([member]) => Object.hasOwn(document.value as object, member));
     if (foreign !== undefined) {
       const [, what, command] = foreign;
-      problems.push({ ...start(document), pointer: '', detail: `is ${what}; "${command}" converts it` });
+      problems.push(fileProblem(document.file, `is ${what}; "${command}" converts it`));
       continue;
     }
     mergeInto(value, document.value, DOCUMENT_SHAPE, '', (pointer) => {
       if (problems.length >= PROBLEMS_MAX) return;
       const [first, second] = placesOf(documents, pointer, 2);
       if (first === undefined || second === undefined) return;
-      const detail = `is given twice; the first one is at ${placeText(first)}`;
+      const detail = `is given twice; the first one is at ${positionText(first)}`;
       problems.push({ ...second, pointer, detail: pointer === '/owner' ? `${detail}${EACH_OWNER}` : detail });
     });
   }
@@ -131,10 +131,5 @@ export function nearestPlace(documents: readonly DeclaredDocument[], pointer: st
     const [found] = placesOf(documents, at, 1);
     if (found !== undefined) return found;
   }
-  const [first] = documents;
-  return first === undefined ? { file: '', line: 1, column: 1 } : start(first);
-}
-
-function start({ file }: DeclaredDocument): Place {
-  return { file, line: 1, column: 1 };
+  return startOf(documents[0]?.file ?? '');
 }

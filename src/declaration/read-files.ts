@@ -3,6 +3,7 @@
  * file counts, folders below included, in the order of their names. Hidden files do not count: editors and mounted
  * ConfigMaps keep copies there. Owns the bounds on how much is read.
  */
+import { fileProblem } from './field-lines.ts';
 import { readdirSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { systemReason } from '../lib/error-message.ts';
@@ -25,7 +26,7 @@ export function readFiles(
   const problems: Problem[] = [];
   const documents: DeclaredDocument[] = [];
   const whole = (file: string, detail: string): void => {
-    problems.push({ file, line: 1, column: 1, pointer: '', detail });
+    problems.push(fileProblem(file, detail));
   };
   const read = (file: string, bytes: Uint8Array): void => {
     const result = readDocument(file, bytes);

@@ -4,6 +4,7 @@
  * path relative to the file that names it. `$${env:` and `$${file:` stand for the text itself. Other `${…}` are texts
  * of their own and stay. Reads no environment and no file itself.
  */
+import { startOf } from './field-lines.ts';
 import { escapeToken } from '../lib/text/json-pointer.ts';
 import type { DeclaredDocument, Problem } from './yaml-reader.ts';
 
@@ -28,12 +29,12 @@ export function resolveReferences(document: DeclaredDocument, sources: Reference
   const whole = new Set<string>();
   const problems: Problem[] = [];
   const refuse = (pointer: string, detail: string): void => {
-    const place = document.locate(pointer) ?? { file: document.file, line: 1, column: 1 };
+    const place = document.locate(pointer) ?? startOf(document.file);
     problems.push({ ...place, pointer, detail });
   };
   const resolveText = (text: string, pointer: string): string => {
     if (!text.includes('${')) return text;
-    const replaced = text.replaceAll(REFERENCE, (match, kind: string, name: string) => {
+    return text.replaceAll(REFERENCE, (match, kind: string, name: string) => {
       if (match.startsWith('$$')) return match.slice(1);
       if (match.length === text.length) whole.add(pointer);
       if (kind === 'env') {
@@ -46,7 +47,6 @@ export function resolveReferences(document: DeclaredDocument, sources: Reference
       refuse(pointer, `needs the file ${name}: ${found.problem}`);
       return '';
     });
-    return replaced;
   };
   const resolve = (value: unknown, pointer: string): unknown => {
     if (typeof value === 'string') return resolveText(value, pointer);

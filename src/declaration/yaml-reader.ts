@@ -6,6 +6,7 @@
  *
  * Duplicates are found here and not by the library, which compares each key with all others of its map.
  */
+import { fileProblem, type Place, type Problem } from './field-lines.ts';
 import {
   isAlias,
   isCollection,
@@ -23,6 +24,8 @@ import {
 } from 'yaml';
 import { escapeToken, tokensOf } from '../lib/text/json-pointer.ts';
 
+export type { Place, Problem } from './field-lines.ts';
+
 /** Longest document, in bytes of UTF-8. */
 export const DOCUMENT_BYTES_MAX = 10 * 1024 * 1024;
 /** Deepest nesting; the configuration itself is some 15 levels deep. */
@@ -31,20 +34,6 @@ export const DEPTH_MAX = 64;
 export const ALIASED_NODES_MAX = 100_000;
 /** Reports at most this many problems of a document. */
 const PROBLEMS_MAX = 50;
-
-/** A place in a file; line and column count from 1. */
-export interface Place {
-  readonly file: string;
-  readonly line: number;
-  readonly column: number;
-}
-
-/** A problem of a declared configuration. */
-export interface Problem extends Place {
-  /** JSON pointer (RFC 6901) to the value; '' for the whole document. */
-  readonly pointer: string;
-  readonly detail: string;
-}
 
 export interface DeclaredDocument {
   readonly file: string;
@@ -64,7 +53,7 @@ export function readDocument(
   bytes: Uint8Array,
   tokensMax = Infinity,
 ): DeclaredDocument | readonly Problem[] {
-  const whole = (detail: string): readonly Problem[] => [{ file, line: 1, column: 1, pointer: '', detail }];
+  const whole = (detail: string): readonly Problem[] => [fileProblem(file, detail)];
   if (bytes.byteLength > DOCUMENT_BYTES_MAX) {
     return whole(`has ${bytes.byteLength} bytes; at most ${DOCUMENT_BYTES_MAX} are read`);
   }

@@ -124,7 +124,7 @@ export class NameQueries {
     }
   }
 
-  /** What was slow only lately goes first: it may have been an outage, and not the name. */
+  /** A name that was slow less often goes first: the cause may have been an outage, and not the name. */
   #nextSlow(): WaitingQuery | undefined {
     let next: WaitingQuery | undefined;
     for (const one of this.#waitingSlow)

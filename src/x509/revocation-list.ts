@@ -3,6 +3,7 @@
  * of the issuer itself are accepted. Delta lists, indirect lists and lists of one distribution point do not cover every
  * certificate, so such a list is refused as a whole. Pure, except that a list remembers whose signature it has.
  */
+import { pemDocuments } from './pem.ts';
 import { DerReader, TAG } from './der.ts';
 import { KEY_USAGE, type Certificate } from './certificate.ts';
 import { isSigned, isStrongKey, signatureHash, type SignatureHash } from './signature.ts';
@@ -58,34 +59,21 @@ export class RevocationList {
   }
 }
 
-const PEM_BEGIN = '-----BEGIN X509 CRL-----';
-const PEM_END = '-----END X509 CRL-----';
 const TIMES: ReadonlySet<number> = new Set([TAG.utcTime, TAG.generalizedTime]);
 /** Limit of the lists in one file. */
 const LISTS_MAX = 100;
 
 /** Reads one list in DER, or any number of lists in PEM. Returns a text when the file is invalid. */
 export function readRevocationLists(file: Buffer): readonly RevocationList[] | { readonly error: string } {
-  const documents = file[0] === TAG.sequence ? [file] : pemDocuments(file.toString('latin1'));
-  if (documents.length === 0) return { error: 'it has no revocation list' };
-  if (documents.length > LISTS_MAX) return { error: `it has more than ${LISTS_MAX} revocation lists` };
+  const isDer = file[0] === TAG.sequence;
   const lists: RevocationList[] = [];
-  for (const [index, document] of documents.entries()) {
+  for (const document of isDer ? [file] : pemDocuments(file.toString('latin1'), 'X509 CRL')) {
+    if (lists.length === LISTS_MAX) return { error: `it has more than ${LISTS_MAX} revocation lists` };
     const list = readList(document);
-    if (typeof list === 'string') return { error: `revocation list ${index + 1} of it ${list}` };
+    if (typeof list === 'string') return { error: `revocation list ${lists.length + 1} of it ${list}` };
     lists.push(list);
   }
-  return lists;
-}
-
-function pemDocuments(text: string): Buffer[] {
-  const documents: Buffer[] = [];
-  for (let at = text.indexOf(PEM_BEGIN); at >= 0 && documents.length <= LISTS_MAX;) {
-    const end = text.indexOf(PEM_END, at);
-    documents.push(Buffer.from(end < 0 ? '' : text.slice(at + PEM_BEGIN.length, end), 'base64'));
-    at = end < 0 ? -1 : text.indexOf(PEM_BEGIN, end);
-  }
-  return documents;
+  return lists.length === 0 ? { error: 'it has no revocation list' } : lists;
 }
 
 /** @returns a text that says what is wrong */

@@ -3,6 +3,7 @@
  * Every certificate of a bundle is trusted as it is: a CA, an intermediate CA without its root, or one client's own.
  * Pure.
  */
+import { pemDocuments } from './pem.ts';
 import { readCertificate, type Certificate } from './certificate.ts';
 import { readRevocationLists, type RevocationList } from './revocation-list.ts';
 
@@ -24,23 +25,17 @@ export interface TrustBundle {
   readonly revocations: readonly RevocationList[] | undefined;
 }
 
-const BEGIN = '-----BEGIN CERTIFICATE-----';
-const END = '-----END CERTIFICATE-----';
-
 /** The certificates of a PEM text in order, or a text that says what is wrong. Ignores text between certificates. */
 export function readPemCertificates(
   text: string,
   max: number,
 ): readonly Certificate[] | { readonly error: string } {
   const found: Certificate[] = [];
-  for (let at = text.indexOf(BEGIN); at >= 0;) {
+  for (const document of pemDocuments(text, 'CERTIFICATE')) {
     if (found.length === max) return { error: `it has more than ${max} certificates` };
-    const end = text.indexOf(END, at);
-    const body = end < 0 ? '' : text.slice(at + BEGIN.length, end);
-    const certificate = readCertificate(Buffer.from(body, 'base64'));
+    const certificate = readCertificate(document);
     if (certificate === undefined) return { error: `certificate ${found.length + 1} of it cannot be read` };
     found.push(certificate);
-    at = text.indexOf(BEGIN, end);
   }
   return found.length === 0 ? { error: 'it has no certificate' } : found;
 }

@@ -11,7 +11,9 @@ import type { TrustBundle } from './trust-bundle.ts';
 
 /** The longest chain, the client's own certificate and the trusted one included. */
 const CHAIN_MAX = 8;
-const LOOKS_MAX = 100;
+/** Limit of the candidate issuers that are examined. */
+const CANDIDATES_MAX = 100;
+/** Limit of the signatures that are verified. */
 const SIGNATURES_MAX = 24;
 const CLIENT_AUTH = '2b06010505070302';
 const ANY_PURPOSE = '551d2500';
@@ -57,7 +59,7 @@ export interface ChainRules {
 interface Search extends ChainRules {
   readonly bundle: TrustBundle;
   readonly sent: readonly Certificate[];
-  looks: number;
+  candidates: number;
   signatures: number;
   /** Signatures that were verified, by the fingerprints of issuer and subject. */
   readonly known: Map<string, boolean>;
@@ -76,7 +78,7 @@ export function verifyChain(
   if (own !== undefined) return { problem: own, at: leaf };
   if (bundle.fingerprints.has(leaf.fingerprint)) return trustedItself(leaf, bundle);
   const others = sent.filter(({ fingerprint }) => !bundle.fingerprints.has(fingerprint));
-  const counts = { looks: 0, signatures: 0 };
+  const counts = { candidates: 0, signatures: 0 };
   const search: Search = {
     ...rules,
     ...counts,
@@ -119,7 +121,7 @@ function extend(chain: readonly Certificate[], search: Search): VerifiedChain | 
  * @param below certificates below the issuer
  */
 function mayHaveIssued(issuer: Certificate, subject: Certificate, below: number, search: Search): boolean {
-  if (++search.looks > LOOKS_MAX) {
+  if (++search.candidates > CANDIDATES_MAX) {
     refuse(search, 'too_much_work', subject);
     return false;
   }

@@ -3,6 +3,7 @@
  * differences; 1: an error. Apply exits with 0 when it has done what was asked. commands.ts has the names and
  * options of these commands.
  */
+import { startOf } from '../../declaration/field-lines.ts';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { escapeReferences } from '../../declaration/references.ts';
 import { writeYaml } from '../../declaration/yaml-writer.ts';
@@ -193,6 +194,6 @@ function documentsOf({ documents }: PlanFile): DeclaredDocument[] {
   return documents.map(({ file, value }) => ({
     file,
     value,
-    locate: () => ({ file, line: 1, column: 1 }),
+    locate: () => startOf(file),
   }));
 }

@@ -11,7 +11,7 @@ import { basename } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { timestamp, type Clock } from '../../lib/clock.ts';
 import { messageOf } from '../../lib/error-message.ts';
-import { errorLine, warningLine } from '../../declaration/field-lines.ts';
+import { errorLine, fileProblem, warningLine } from '../../declaration/field-lines.ts';
 import { isConfigurationFile } from '../../declaration/read-files.ts';
 import type { Problem } from '../../declaration/yaml-reader.ts';
 import type { ConfigFileStatus } from '../../management/context.ts';
@@ -244,7 +244,7 @@ export class ConfigFile {
   /** The stamp does not change, so that the next poll tries again. */
   #fail(error: unknown): void {
     const detail = `cannot be applied: ${messageOf(error)}`;
-    this.#refuse([{ file: this.path, line: 1, column: 1, pointer: '', detail }]);
+    this.#refuse([fileProblem(this.path, detail)]);
   }
 }
 

@@ -1,4 +1,5 @@
 /** The targets that a file lists, as JSON or YAML, or what is wrong with it, with line and column. Pure. */
+import { startOf } from '../../declaration/field-lines.ts';
 import { isObject } from '../../lib/is-object.ts';
 import { readDocument, type Problem } from '../../declaration/yaml-reader.ts';
 import type { Egress } from '../../egress/egress.ts';
@@ -25,7 +26,7 @@ export function targetsIn(path: string, bytes: Uint8Array, defaultPort: number, 
   const failed = (errors: readonly FieldError[], offset: string): Look => {
     const problems = errors.map(({ pointer, detail }) => {
       const at = prefix + pointer.slice(offset.length);
-      return { ...(document.locate(at) ?? { file: path, line: 1, column: 1 }), pointer: at, detail };
+      return { ...(document.locate(at) ?? startOf(path)), pointer: at, detail };
     });
     return { kind: 'failed', error: problemText(problems) };
   };

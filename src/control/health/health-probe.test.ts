@@ -113,11 +113,11 @@ function start(port: number, count: number, probe: Probe, other?: number) {
       onFailure: () => undefined,
     }),
   });
-  const book = new HealthRegistry(state, systemClock, log);
-  const prober = new HealthProbe({ state, clock: systemClock, book, pool });
+  const registry = new HealthRegistry(state, systemClock, log);
+  const prober = new HealthProbe({ state, clock: systemClock, registry, pool });
   prober.start();
   stops.push(() => prober.stop());
-  return { state, breakers, book, trees, prober };
+  return { state, breakers, registry, trees, prober };
 }
 
 describe('HealthProbe', { timeout: 30_000 }, () => {
@@ -125,14 +125,14 @@ describe('HealthProbe', { timeout: 30_000 }, () => {
     const silent = await startBackend(() => undefined);
     stops.push(() => silent.close());
     const count = 2 * PROBES_MAX + 50;
-    const { breakers, book } = start(silent.port, count, {
+    const { breakers, registry } = start(silent.port, count, {
       interval_ms: 100,
       timeout_ms: 400,
       unhealthy_threshold: 1,
     });
     const checks = new Map<BreakerMemory, number>();
-    const noteProbe = book.noteProbe.bind(book);
-    book.noteProbe = (memory, result) => {
+    const noteProbe = registry.noteProbe.bind(registry);
+    registry.noteProbe = (memory, result) => {
       checks.set(memory, (checks.get(memory) ?? 0) + 1);
       noteProbe(memory, result);
     };
@@ -180,14 +180,14 @@ describe('HealthProbe', { timeout: 30_000 }, () => {
   it('probes only while a breaker is not closed if there is no interval', async () => {
     const quick = await startBackend((socket) => socket.end('HTTP/1.1 204 No Content\r\n\r\n'));
     stops.push(() => quick.close());
-    const { breakers, book, trees } = start(quick.port, 3, undefined);
+    const { breakers, registry, trees } = start(quick.port, 3, undefined);
     const breaker = breakers.get('r1');
     if (breaker === undefined) throw new Error('there is a breaker');
     const rules = { failures: 1, open_secs: 3_600, count_5xx: false, recovery_secs: 0 };
     breaker.onOutcome('failure', undefined, rules, systemClock.nowMs());
     await until(() => breaker.status.state === 'closed');
     expect([...quick.paths]).toEqual([['/r1', 1]]);
-    const health = book.healthOf(trees[1]!.revision);
+    const health = registry.healthOf(trees[1]!.revision);
     expect(health.last_probe).toMatchObject({ ok: true, status: 204 });
     expect(health.history).toMatchObject([{ from: 'open', to: 'closed', event: 'probe_healthy' }]);
   });

@@ -56,7 +56,7 @@ interface CheckedTarget {
 export interface HealthProbeDeps {
   readonly state: ConfigState;
   readonly clock: Clock;
-  readonly book: HealthRegistry;
+  readonly registry: HealthRegistry;
   /** Opens the connections; they are not pooled. */
   readonly pool: UpstreamPool;
 }
@@ -99,7 +99,7 @@ export class HealthProbe {
   #checksOf(revision: Revision): Check[] {
     const memory = this.#deps.state.breakerOf(revision.id);
     if (memory === undefined) return [];
-    const watched = this.#deps.book.targets.find(revision);
+    const watched = this.#deps.registry.targets.find(revision);
     if (watched === undefined) return [this.#checkOf(revision.id, revision, memory, undefined)];
     return watched.targets.map((target) =>
       this.#checkOf(`${revision.id} ${target.authority}`, revision, memory, { watched, target }),
@@ -163,7 +163,7 @@ export class HealthProbe {
 
   /** @param leave called when its place is free again */
   async #run(target: Check, leave: () => void): Promise<void> {
-    const { clock, pool, book } = this.#deps;
+    const { clock, pool, registry } = this.#deps;
     const { revision, memory, breaker } = target;
     const before = breaker.status;
     target.phase = 'running';
@@ -182,8 +182,8 @@ export class HealthProbe {
         duration_ms: Math.round(result.durationMs),
         error: result.error ?? null,
       };
-      book.noteProbe(memory, noted);
-      if (target.place !== undefined) book.targets.noteCheck(target.place.target, noted);
+      registry.noteProbe(memory, noted);
+      if (target.place !== undefined) registry.targets.noteCheck(target.place.target, noted);
       const { state, sinceMs } = breaker.status;
       // A check that began before the breaker changed state says nothing about the time since.
       const isSame = state === before.state && sinceMs === before.sinceMs;
@@ -218,10 +218,10 @@ export class HealthProbe {
   }
 
   #move({ revision, breaker, backend }: Check, { ok, error, answer }: ProbeResult): void {
-    const { clock, book } = this.#deps;
+    const { clock, registry } = this.#deps;
     const move = breaker.onProbe(ok, compileBreaker(revision), clock.nowMs());
     if (move === undefined) return;
-    book.noteMove({
+    registry.noteMove({
       revisionId: revision.id,
       breakerNumber: breaker.number,
       revision: revision.revision,

@@ -17,7 +17,7 @@ import type { FailureNote, MoveNote } from './health-reporter.ts';
 const NOW = 1_790_000_000_000;
 const record = revisionRecord({ id: 'r', version_id: 'v' });
 
-function setUp(): { readonly book: HealthRegistry; readonly number: number; readonly lines: string[] } {
+function setUp(): { readonly registry: HealthRegistry; readonly number: number; readonly lines: string[] } {
   const state = new ConfigState();
   const version = versionTree(versionRecord({ id: 'v', app_id: 'a' }), { revision: record, endpoints: [] });
   const change = configChange(1, { apps: [appTree(appRecord({ id: 'a' }), version)] });
@@ -27,7 +27,7 @@ function setUp(): { readonly book: HealthRegistry; readonly number: number; read
   const lines: string[] = [];
   const output = { write: (line: string) => void lines.push(line) };
   const log = createLogger({ level: 'info', format: 'json', output, clock: systemClock });
-  return { book: new HealthRegistry(state, systemClock, log), number: new Breaker(memory).number, lines };
+  return { registry: new HealthRegistry(state, systemClock, log), number: new Breaker(memory).number, lines };
 }
 
 const move = (breakerNumber: number, atMs: number): MoveNote => ({
@@ -51,38 +51,39 @@ const failure = (breakerNumber: number, atMs: number): FailureNote => ({
 
 describe('HealthRegistry', () => {
   it('keeps the latest state changes in order, even if messages arrive out of order', () => {
-    const { book, number } = setUp();
+    const { registry, number } = setUp();
     const times = Array.from({ length: HISTORY_MAX + 8 }, (_, index) => NOW + index);
     const swapped = times.flatMap((time, index) => (index % 2 === 0 ? [times[index + 1] ?? time, time] : []));
-    for (const time of swapped) book.report({ type: 'health', failures: [], moves: [move(number, time)] });
-    const { history } = book.healthOf(record);
+    for (const time of swapped)
+      registry.report({ type: 'health', failures: [], moves: [move(number, time)] });
+    const { history } = registry.healthOf(record);
     expect(history.map(({ at }) => Date.parse(at))).toEqual(times.slice(-HISTORY_MAX).reverse());
     expect(history[0]).toMatchObject({ from: 'closed', to: 'open', request_id: `at-${times.at(-1)}` });
   });
 
   it('keeps the latest error, whichever worker reports it first', () => {
-    const { book, number } = setUp();
+    const { registry, number } = setUp();
     for (const atMs of [NOW, NOW + 2, NOW + 1])
-      book.report({ type: 'health', failures: [failure(number, atMs)], moves: [] });
-    expect(book.healthOf(record).last_error).toMatchObject({ kind: 'reset', detail: `at ${NOW + 2}` });
+      registry.report({ type: 'health', failures: [failure(number, atMs)], moves: [] });
+    expect(registry.healthOf(record).last_error).toMatchObject({ kind: 'reset', detail: `at ${NOW + 2}` });
   });
 
   it('ignores reports about a replaced backend or a deleted revision', () => {
-    const { book, number, lines } = setUp();
+    const { registry, number, lines } = setUp();
     const gone = { ...move(number, NOW), revisionId: 'gone' };
-    book.report({
+    registry.report({
       type: 'health',
       failures: [failure(number + 1, NOW)],
       moves: [move(number + 1, NOW), gone],
     });
-    expect(book.healthOf(record)).toMatchObject({ state: 'closed', last_error: null, history: [] });
+    expect(registry.healthOf(record)).toMatchObject({ state: 'closed', last_error: null, history: [] });
     expect(lines).toEqual([]);
   });
 
   it('logs each state change, an opening as a warning', () => {
-    const { book, number, lines } = setUp();
-    book.noteMove(move(number, NOW));
-    book.noteMove({
+    const { registry, number, lines } = setUp();
+    registry.noteMove(move(number, NOW));
+    registry.noteMove({
       ...move(number, NOW),
       move: { from: 'open', to: 'closed', event: 'probe_healthy', atMs: NOW },
       requestId: null,

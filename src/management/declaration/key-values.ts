@@ -1,4 +1,5 @@
 /** Values of API keys in a declared configuration: which keys have one, and whether it is written in the file. */
+import { startOf } from '../../declaration/field-lines.ts';
 import { isObject } from '../../lib/is-object.ts';
 import { escapeToken } from '../../lib/text/json-pointer.ts';
 import type { DeclaredDocument, Problem } from '../../declaration/yaml-reader.ts';
@@ -31,7 +32,7 @@ export function literalKeyValues(document: DeclaredDocument): Problem[] {
   return declaredKeys(document.value).flatMap(({ pointer, item: { token } }) => {
     if (typeof token !== 'string' || /^\$\{(?:env|file):[^{}]*\}$/.test(token)) return [];
     const at = `${pointer}/token`;
-    const place = document.locate(at) ?? { file: document.file, line: 1, column: 1 };
+    const place = document.locate(at) ?? startOf(document.file);
     const detail =
       'must be one reference, such as "${env:MOBILE_KEY}" or "${file:mobile.key}"; or give the SHA-256 of the value in token_sha256';
     return [{ ...place, pointer: at, detail }];
