@@ -53,8 +53,8 @@ export const keysWords = {
   },
   expiresAt: 'Expires at',
   expiresAtHint: (zone: string): string => `Time zone: ${zone}`,
-  brought: 'Value (optional)',
-  broughtHint:
+  imported: 'Value (optional)',
+  importedHint:
     'Value of a key that the client already has, such as from another gateway. It must be random, such as 32 hexadecimal digits. Empty: a new value is made.',
   limit: 'Rate limit',
   limits: {

@@ -4,7 +4,7 @@
  * The value is in the body, so that no log of paths contains it; it is hashed at once, and neither logged nor
  * returned. It is a read: nothing is audited, and `last_used_at` stays.
  */
-import { broughtTokenError } from '../../model/brought-token.ts';
+import { importedTokenError } from '../../model/imported-token.ts';
 import type { App, StoredApiKey } from '../../model/resources.ts';
 import {
   INTROSPECTED_TOKEN_CHARS_MAX,
@@ -64,7 +64,7 @@ const inactive = (reason: InactiveReason): Introspection => ({ active: false, re
 
 async function introspect(reader: ConfigReader, token: string, nowMs: number): Promise<Introspection> {
   if (token.length > INTROSPECTED_TOKEN_CHARS_MAX) return inactive('malformed');
-  if (broughtTokenError(token) !== undefined) return inactive('malformed');
+  if (importedTokenError(token) !== undefined) return inactive('malformed');
   const hash = tokenHash(token);
   const key = await reader.findKeyByHash(hash);
   const app = key === undefined ? undefined : await reader.findApp(key.app_id);

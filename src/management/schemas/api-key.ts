@@ -1,6 +1,6 @@
 /** API key (contract part 2 "API key", part 5): what a client writes, and what it reads. */
 import { Type, type Static } from 'typebox';
-import { BROUGHT_CHARS_MAX, BROUGHT_CHARS_MIN } from '../../model/brought-token.ts';
+import { IMPORTED_CHARS_MAX, IMPORTED_CHARS_MIN } from '../../model/imported-token.ts';
 import { B64_TOKEN_PATTERN, SHA256_HEX_PATTERN } from '../../model/patterns.ts';
 import { closed, dateTime, nullable } from '../../model/schema-pieces.ts';
 import { ScopesSchema } from '../../policy/parts/scopes/schema.ts';
@@ -29,9 +29,9 @@ export const ApiKeyInputSchema = Type.Object(
 );
 export type ApiKeyInput = Static<typeof ApiKeyInputSchema>;
 
-const broughtToken = Type.String({
-  minLength: BROUGHT_CHARS_MIN,
-  maxLength: BROUGHT_CHARS_MAX,
+const importedToken = Type.String({
+  minLength: IMPORTED_CHARS_MIN,
+  maxLength: IMPORTED_CHARS_MAX,
   pattern: B64_TOKEN_PATTERN,
   writeOnly: true,
   description:
@@ -40,7 +40,7 @@ const broughtToken = Type.String({
 
 /** The fields of a creation; an existing key gets new values only by rotation. */
 export const ApiKeyCreationSchema = Type.Object(
-  { ...ApiKeyInputSchema.properties, token: Type.Optional(broughtToken) },
+  { ...ApiKeyInputSchema.properties, token: Type.Optional(importedToken) },
   { ...closed, title: 'TokenCreation' },
 );
 export type ApiKeyCreation = Static<typeof ApiKeyCreationSchema>;
@@ -51,7 +51,7 @@ const REFERENCE_CHARS_MAX = 1_024;
 /** The value of a key in a declared configuration: by reference, or as its hash. */
 export const DeclaredKeyValueSchema = Type.Object(
   {
-    // No pattern: editors check files that contain a reference here. `broughtTokenError` checks the value.
+    // No pattern: editors check files that contain a reference here. `importedTokenError` checks the value.
     token: Type.Optional(
       Type.String({
         minLength: 1,

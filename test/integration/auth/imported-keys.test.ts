@@ -1,6 +1,6 @@
 /**
- * Keys whose value is brought along when they are created: they do what other keys do, and the value is known to
- * those that brought it, and nowhere else.
+ * Keys that are created with an imported value: they do what other keys do, and only those that imported the value
+ * know it.
  */
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';

@@ -28,10 +28,10 @@ export function CreateKey({ apps, app, onEnd }: CreateKeyProps): ReactNode {
   const [draft, setDraft] = useState(NEW_KEY);
   const [refused, setRefused] = useState<ApiError>();
   const [value, setValue] = useState<string>();
-  const [brought, setBrought] = useState('');
+  const [imported, setImported] = useState('');
   const mayBring = useMay('admin');
   const save = useSave();
-  const leave = useLeaveQuestion(draft !== NEW_KEY || brought !== '', ['open']);
+  const leave = useLeaveQuestion(draft !== NEW_KEY || imported !== '', ['open']);
   const end = (): void => {
     leave.allow();
     onEnd();
@@ -45,7 +45,7 @@ export function CreateKey({ apps, app, onEnd }: CreateKeyProps): ReactNode {
       operation: 'POST /apps/{app_id}/tokens',
       options: {
         path: { app_id: chosen },
-        body: { ...creationOf(draft, Date.now()), ...(brought.trim() !== '' && { token: brought.trim() }) },
+        body: { ...creationOf(draft, Date.now()), ...(imported.trim() !== '' && { token: imported.trim() }) },
       },
       done: keysWords.created(draft.name.trim()),
       onRefused: setRefused,
@@ -66,11 +66,11 @@ export function CreateKey({ apps, app, onEnd }: CreateKeyProps): ReactNode {
         </KeyFields>
         {mayBring && (
           <TextField
-            label={keysWords.brought}
-            hint={keysWords.broughtHint}
+            label={keysWords.imported}
+            hint={keysWords.importedHint}
             error={refused?.fieldMessage('/token')}
-            value={brought}
-            onValue={setBrought}
+            value={imported}
+            onValue={setImported}
             isMono
           />
         )}

@@ -1,5 +1,5 @@
 /** Turns Kong's consumers into API keys: one for each credential, with the groups of the consumer as scopes. */
-import { broughtTokenError } from '../../../model/brought-token.ts';
+import { importedTokenError } from '../../../model/imported-token.ts';
 import { tokenHash } from '../../../model/token.ts';
 import type { Item } from '../imported-route.ts';
 import type { SourceNode } from '../source.ts';
@@ -93,7 +93,7 @@ function valueOf(credential: SourceNode, values: Set<string>, withValues: boolea
     credential.lost('is the value of another key as well: this key gets a new one', undefined, 'key');
     return undefined;
   }
-  const problem = broughtTokenError(value);
+  const problem = importedTokenError(value);
   if (problem !== undefined) {
     credential.lost(`cannot be the value of a key, which ${problem}: it gets a new one`, undefined, 'key');
     return undefined;

@@ -5,7 +5,11 @@
  */
 import { timestamp } from '../../../lib/clock.ts';
 import { secretBytes } from '../../../lib/ids.ts';
-import { broughtDisplayPrefix, broughtTokenError, hashDisplayPrefix } from '../../../model/brought-token.ts';
+import {
+  importedDisplayPrefix,
+  importedTokenError,
+  hashDisplayPrefix,
+} from '../../../model/imported-token.ts';
 import type { FieldError } from '../../../model/errors.ts';
 import type { App, StoredApiKey } from '../../../model/resources.ts';
 import { rateLimitErrors } from '../../../policy/parts/rate-limit/part.ts';
@@ -102,8 +106,8 @@ async function buildKey(
   const expiry = readExpiry(input.expires_at, previous?.expires_at, rules);
   const errors = [...('errors' in expiry ? expiry.errors : []), ...planErrors(input.rate_limit, rules)];
   // Only a creation or a declared key can have one.
-  const brought = broughtValue(input, rules);
-  errors.push(...(brought?.errors ?? []));
+  const imported = importedValue(input, rules);
+  errors.push(...(imported?.errors ?? []));
   if (errors.length > 0 || 'errors' in expiry) return invalid(errors);
   const written = {
     name: input.name,
@@ -112,15 +116,15 @@ async function buildKey(
     expires_at: expiry.value,
     rate_limit: input.rate_limit ?? null,
   };
-  const isKept = brought === undefined || brought.token_hash === previous?.token_hash;
+  const isKept = imported === undefined || imported.token_hash === previous?.token_hash;
   if (previous !== undefined && isKept) return { record: { ...previous, ...written } };
-  const { token, token_prefix, token_hash } = brought ?? newValue();
-  if (brought !== undefined) {
+  const { token, token_prefix, token_hash } = imported ?? newValue();
+  if (imported !== undefined) {
     // The value before a rotation counts too, because a value identifies one key. The answer does not say which key has
     // it.
     const known = await rules.reader.findKeyByHash(token_hash);
     if (known !== undefined && known.id !== previous?.id)
-      return conflict(brought.pointer, 'is already taken');
+      return conflict(imported.pointer, 'is already taken');
   }
   const record: StoredApiKey = {
     ...base,
@@ -157,7 +161,7 @@ interface KeyValue {
   readonly token_hash: string;
 }
 
-interface BroughtValue extends Omit<KeyValue, 'token'> {
+interface ImportedValue extends Omit<KeyValue, 'token'> {
   /** undefined: only its hash is known. */
   readonly token: string | undefined;
   readonly pointer: string;
@@ -165,21 +169,21 @@ interface BroughtValue extends Omit<KeyValue, 'token'> {
 }
 
 /** An existing value, or its hash, from a creation or a declared key; undefined when neither is given. */
-function broughtValue(
+function importedValue(
   input: ApiKeyInput,
   { keyBlinding }: Pick<RuleContext, 'keyBlinding'>,
-): BroughtValue | undefined {
+): ImportedValue | undefined {
   const stored = (real: string): string =>
     keyBlinding === undefined ? real : tokenHash(`${keyBlinding} ${real}`);
   const { token, token_sha256: hash } = input as ApiKeyCreation & DeclaredKeyValue;
   if (token !== undefined) {
     const pointer = '/token';
-    const weakness = broughtTokenError(token);
+    const weakness = importedTokenError(token);
     const errors = weakness === undefined ? [] : [{ pointer, detail: weakness }];
     if (hash !== undefined) errors.push({ pointer, detail: 'cannot be given together with token_sha256' });
     return {
       token,
-      token_prefix: broughtDisplayPrefix(token),
+      token_prefix: importedDisplayPrefix(token),
       token_hash: stored(tokenHash(token)),
       pointer,
       errors,

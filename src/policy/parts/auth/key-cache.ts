@@ -8,7 +8,7 @@
  */
 import { ownText } from '../../../http/latin1.ts';
 import type { PresentedKey } from '../../../keys/presented-key.ts';
-import { mayBeBrought } from '../../../model/brought-token.ts';
+import { mayBeImported } from '../../../model/imported-token.ts';
 import { API_KEY_PREFIX, TOKEN_LENGTH, hasValidChecksum, tokenDigest } from '../../../model/token.ts';
 import type { KeyDirectory } from '../../dependencies.ts';
 import type { Caller } from '../../stage.ts';
@@ -66,7 +66,7 @@ export class KeyCache {
   #lookUp(credential: string): ResolvedKey | Unresolved {
     const token = credential.slice(tokenStart(credential));
     const isOwn = token.startsWith(API_KEY_PREFIX);
-    if (isOwn ? token.length !== TOKEN_LENGTH : !mayBeBrought(token)) return MALFORMED;
+    if (isOwn ? token.length !== TOKEN_LENGTH : !mayBeImported(token)) return MALFORMED;
     const found = this.#directory.findPresentedKey(tokenDigest(token));
     if (found === undefined) return isOwn && !hasValidChecksum(token) ? MALFORMED : UNKNOWN;
     const isKept = credential.length <= HEADER_CHARS_MAX && this.#recent.isMissedAgain(credential);

@@ -16,9 +16,9 @@ import {
 } from './token.ts';
 
 /** 128 bits in base64url. */
-export const BROUGHT_CHARS_MIN = 22;
+export const IMPORTED_CHARS_MIN = 22;
 /** With this limit, `Bearer ` and the value are cached as one text (policy/parts/auth/key-cache.ts). */
-export const BROUGHT_CHARS_MAX = 200;
+export const IMPORTED_CHARS_MAX = 200;
 const BITS_MIN = 128;
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
@@ -30,24 +30,24 @@ const REPEATED_CHARS = 4;
 const DISPLAY_DIGITS = 8;
 
 /** Whether a text without the prefix of the gateway's own keys can be a key, so that it has to be looked up. */
-export function mayBeBrought(token: string): boolean {
-  return hasBroughtLength(token) && !token.startsWith(ADMIN_TOKEN_PREFIX);
+export function mayBeImported(token: string): boolean {
+  return hasImportedLength(token) && !token.startsWith(ADMIN_TOKEN_PREFIX);
 }
 
-function hasBroughtLength({ length }: string): boolean {
-  return length >= BROUGHT_CHARS_MIN && length <= BROUGHT_CHARS_MAX;
+function hasImportedLength({ length }: string): boolean {
+  return length >= IMPORTED_CHARS_MIN && length <= IMPORTED_CHARS_MAX;
 }
 
 /** Why the text cannot be the value of a key, as a continuation of a field's name; undefined when it can. */
-export function broughtTokenError(token: string): string | undefined {
+export function importedTokenError(token: string): string | undefined {
   if (token.startsWith(ADMIN_TOKEN_PREFIX))
     return `must not start with "${ADMIN_TOKEN_PREFIX}", as admin tokens do`;
   if (token.startsWith(API_KEY_PREFIX)) {
     if (hasValidChecksum(token)) return undefined;
     return `must not start with "${API_KEY_PREFIX}", unless it is a key that Headgate has generated: its checksum is wrong`;
   }
-  if (!mayBeBrought(token)) {
-    return `must have ${BROUGHT_CHARS_MIN} to ${BROUGHT_CHARS_MAX} characters`;
+  if (!mayBeImported(token)) {
+    return `must have ${IMPORTED_CHARS_MIN} to ${IMPORTED_CHARS_MAX} characters`;
   }
   if (!B64_TOKEN.test(token)) return 'must contain only letters, digits and -._~+/, and "=" only at the end';
   if (JWT.test(token)) return 'must not have the form of a JWT';
@@ -59,12 +59,12 @@ export function broughtTokenError(token: string): string | undefined {
  * What a record shows of a value: the start of the value if the gateway generated it, otherwise the start of its hash,
  * so that nothing of the value is revealed.
  */
-export function broughtDisplayPrefix(token: string): string {
+export function importedDisplayPrefix(token: string): string {
   if (token.startsWith(API_KEY_PREFIX)) return tokenDisplayPrefix(token);
   return hashDisplayPrefix(tokenHash(token));
 }
 
-/** Like `broughtDisplayPrefix`, when only the hash of a value is known. */
+/** Like `importedDisplayPrefix`, when only the hash of a value is known. */
 export function hashDisplayPrefix(hash: string): string {
   return `sha256:${hash.slice(0, DISPLAY_DIGITS)}`;
 }

@@ -1,7 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { BROUGHT_CHARS_MAX, broughtDisplayPrefix, broughtTokenError, mayBeBrought } from './brought-token.ts';
+import {
+  IMPORTED_CHARS_MAX,
+  importedDisplayPrefix,
+  importedTokenError,
+  mayBeImported,
+} from './imported-token.ts';
 import { API_KEY_PREFIX, createToken, hasValidChecksum, tokenHash } from './token.ts';
 
 /** 26 characters; the last one is partly padding. */
@@ -24,7 +29,7 @@ describe('an imported key value', () => {
     ['the longest value', randomBytes(150).toString('base64url')],
     ['a key of another Headgate', drawn],
   ])('accepts %s', (_name, token) => {
-    expect(broughtTokenError(token)).toBeUndefined();
+    expect(importedTokenError(token)).toBeUndefined();
   });
 
   it.each([
@@ -56,7 +61,7 @@ describe('an imported key value', () => {
     ['begins like a key', `hgk_${randomBytes(40).toString('base64url')}`, 'must not start with "hgk_"'],
     ['is a JWT', 'eyJhbGciOiJIUzI1NiJ9.e30.q5DzPHUhfKo_mrW3uT0-xA', 'form of a JWT'],
   ])('refuses a value that %s', (_name, token, reason) => {
-    const error = broughtTokenError(token);
+    const error = importedTokenError(token);
     expect(error).toContain(reason);
     expect(token === '' || !error?.includes(token)).toBe(true);
   });
@@ -64,7 +69,7 @@ describe('an imported key value', () => {
   it('accepts nearly all random values of 128 bits in every alphabet', () => {
     const refused = Array.from({ length: 1_000 }, () => randomBytes(16)).flatMap((value) =>
       [value.toString('hex'), value.toString('base64url'), value.toString('base64'), base32(value)].filter(
-        (token) => broughtTokenError(token) !== undefined,
+        (token) => importedTokenError(token) !== undefined,
       ),
     );
     // By chance a text has no upper case or no digit, and so seems to have a smaller alphabet: 1 in 40,000.
@@ -73,7 +78,7 @@ describe('an imported key value', () => {
 
   it('handles any text, and accepted values are worth a look-up', () => {
     const isConsistent = (token: string): boolean =>
-      broughtTokenError(token) !== undefined || mayBeBrought(token) || hasValidChecksum(token);
+      importedTokenError(token) !== undefined || mayBeImported(token) || hasValidChecksum(token);
     const property = fc.property(fc.string({ maxLength: 300, unit: 'binary' }), isConsistent);
     expect(fc.check(property, { numRuns: 2_000 }).failed).toBe(false);
   });
@@ -81,8 +86,8 @@ describe('an imported key value', () => {
   it('refuses a very long text at once', () => {
     const token = 'aB3'.repeat(1_000_000);
     const startedMs = performance.now();
-    expect(broughtTokenError(token)).toBe(`must have 22 to ${BROUGHT_CHARS_MAX} characters`);
-    expect(mayBeBrought(token)).toBe(false);
+    expect(importedTokenError(token)).toBe(`must have 22 to ${IMPORTED_CHARS_MAX} characters`);
+    expect(mayBeImported(token)).toBe(false);
     expect(performance.now() - startedMs).toBeLessThan(1_000);
   });
 });
@@ -90,10 +95,10 @@ describe('an imported key value', () => {
 describe('the display prefix of a value', () => {
   it('contains eight digits of the hash and nothing of the value itself', () => {
     const token = '9f86d081884c7d659a2feaa0c55ad015';
-    expect(broughtDisplayPrefix(token)).toBe(`sha256:${tokenHash(token).slice(0, 8)}`);
+    expect(importedDisplayPrefix(token)).toBe(`sha256:${tokenHash(token).slice(0, 8)}`);
   });
 
   it("is the start of the value for the gateway's own keys", () => {
-    expect(broughtDisplayPrefix(drawn)).toBe(drawn.slice(0, 12));
+    expect(importedDisplayPrefix(drawn)).toBe(drawn.slice(0, 12));
   });
 });

@@ -8,12 +8,12 @@ const PLACED: Policy = { auth: { auth_type: 'api_key', in: 'X-API-Key' } };
 const DEFAULT: Policy = { auth: { auth_type: 'api_key' } };
 
 describe('an imported key', () => {
-  const brought = (chars: number): string => randomBytes(chars).toString('base64url').slice(0, chars);
+  const imported = (chars: number): string => randomBytes(chars).toString('base64url').slice(0, chars);
 
   it.each([22, 53, 64, 200])('of %i characters is known until its key is deleted', async (chars) => {
     const gateway = testGateway();
     const { keys } = gateway;
-    const token = brought(chars);
+    const token = imported(chars);
     const { key } = keys.create({ token_hash: tokenHash(token) });
     const policies = [gateway.compile(DEFAULT), gateway.compile(PLACED)];
     const statuses = async (): Promise<(string | undefined)[]> => {
@@ -30,10 +30,10 @@ describe('an imported key', () => {
   it('differs from others in every character', async () => {
     const gateway = testGateway();
     const { keys } = gateway;
-    const token = brought(60);
+    const token = imported(60);
     keys.create({ token_hash: tokenHash(token) });
     const policy = gateway.compile(DEFAULT);
-    for (const other of [token.slice(0, -1), `${token}A`, token.slice(1), token.slice(0, 53), brought(60)]) {
+    for (const other of [token.slice(0, -1), `${token}A`, token.slice(1), token.slice(0, 53), imported(60)]) {
       expect((await run(policy, testFacts(bearer(other)))).denial?.detail).toBe('The API key is not known');
     }
     expect((await run(policy, testFacts(bearer(token)))).denial).toBeUndefined();
@@ -42,7 +42,7 @@ describe('an imported key', () => {
   it('its stored hash is not a credential, whole or in part', async () => {
     const gateway = testGateway();
     const { keys } = gateway;
-    const hash = tokenHash(brought(40));
+    const hash = tokenHash(imported(40));
     keys.create({ token_hash: hash });
     const policy = gateway.compile(DEFAULT);
     for (const token of [hash, hash.slice(0, 53)]) {
@@ -54,7 +54,7 @@ describe('an imported key', () => {
     const gateway = testGateway();
     const { keys } = gateway;
     const policy = gateway.compile(DEFAULT);
-    for (const token of [brought(21), brought(201), `hga_${brought(49)}`, 'x'.repeat(60_000)]) {
+    for (const token of [imported(21), imported(201), `hga_${imported(49)}`, 'x'.repeat(60_000)]) {
       const { denial } = await run(policy, testFacts(bearer(token)));
       expect(denial?.detail).toBe(
         'The API key is malformed: it was mistyped or cut off, or is something else',
@@ -66,7 +66,7 @@ describe('an imported key', () => {
   it('is not forwarded to the backend if it is known and refused', async () => {
     const gateway = testGateway();
     const { keys } = gateway;
-    const [disabled, unknown] = [brought(32), brought(32)];
+    const [disabled, unknown] = [imported(32), imported(32)];
     keys.create({ token_hash: tokenHash(disabled), is_active: false });
     const optional = gateway.compile({ auth: { auth_type: 'api_key', required: false } });
     expect((await run(optional, testFacts(bearer(disabled)))).evaluation.dropCredential).toBe(true);
