@@ -36,8 +36,7 @@ export function createExplainSide(
   };
   return (message) => {
     if (message.type !== 'explain') return void answerTo(message, parts).then(send);
-    if (waiting.length >= WAITING_MAX)
-      return send({ type: 'explained', id: message.id, explanation: undefined, error: undefined });
+    if (waiting.length >= WAITING_MAX) return send(answered(message.id, {}));
     waiting.push(message);
     if (waiting.length === 1) setImmediate(answerNext);
   };
@@ -49,19 +48,23 @@ async function answerTo(message: ExplainMessage, parts: ExplainWorkerParts): Pro
   switch (message.type) {
     case 'explain':
       try {
-        return { type: 'explained', id, explanation: await parts.explain(message.input), error: undefined };
+        return answered(id, { explanation: await parts.explain(message.input) });
       } catch (error) {
-        return { type: 'explained', id, explanation: undefined, error: String(error) };
+        return answered(id, { error: String(error) });
       }
-    case 'explain_recorded': {
-      const found = parts.recorder.explain(message.name, parts.settings, parts.findKey);
-      const { explanation, request } = found ?? {};
-      return { type: 'explained', id, explanation, request, error: undefined };
-    }
+    case 'explain_recorded':
+      return answered(id, parts.recorder.explain(message.name, parts.settings, parts.findKey) ?? {});
     case 'explain_setup':
       parts.recorder.sample(message.setup.sampling);
       parts.debugTokens.set(message.setup.debugTokens);
       parts.live.watch(message.setup.watches);
-      return { type: 'explained', id, explanation: undefined, error: undefined };
+      return answered(id, {});
   }
+}
+
+function answered(
+  id: number,
+  { explanation, request, error }: Partial<Pick<ExplainedMessage, 'explanation' | 'request' | 'error'>>,
+): ExplainedMessage {
+  return { type: 'explained', id, explanation, request, error };
 }

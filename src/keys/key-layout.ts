@@ -39,10 +39,10 @@ export function timesOf(flags: number): number {
   return times;
 }
 
-/** Whether the words from `at` on equal `count` words of `wanted` from `from` on. */
-export function isAt(words: Int32Array, at: number, wanted: Int32Array, count: number, from = 0): boolean {
+/** Whether the words from `at` on equal the first `count` words of `wanted`. */
+export function isAt(words: Int32Array, at: number, wanted: Int32Array, count: number): boolean {
   for (let index = 0; index < count; index++) {
-    if (words[at + index] !== wanted[from + index]) return false;
+    if (words[at + index] !== wanted[index]) return false;
   }
   return true;
 }

@@ -12,7 +12,7 @@ import type { CertificateEntry } from './schemas/overview/certificate-schema.ts'
 import type { SettingView } from './schemas/overview/setting-schema.ts';
 import type { RevisionHealth } from './schemas/revision-health.ts';
 import type { ShadowReport, ShadowReportFilter } from '../observe/shadow-report.ts';
-import type { JwtDefaults } from '../policy/dependencies.ts';
+import type { JwtDefaults } from '../model/auth/jwt-defaults.ts';
 import type { NodeRecord, Repository } from '../storage/repository.ts';
 import type { FilteredReads } from './crud/filtered-reads.ts';
 import type { DatabaseCheck } from './database-check.ts';

@@ -2,6 +2,7 @@
  * What the policy stages need from outside; worker.ts provides it once per worker. Plain functions and data, so that
  * the same compiler serves the proxy, the check before a commit and explain.
  */
+import type { JwtDefaults } from '../model/auth/jwt-defaults.ts';
 import type { Egress } from '../egress/egress.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { CallerKind } from '../model/auth/caller-kinds.ts';
@@ -32,18 +33,6 @@ export interface KeyDirectory {
   findPresentedKey(digest: string): PresentedKey | undefined;
   /** Increases with every change of any key, so that cached results about keys can be dropped. */
   readonly generation: number;
-}
-
-/** `GATEWAY_JWT__*`: each applies where a policy's `auth.jwt` leaves the same field out. */
-export interface JwtDefaults {
-  readonly issuer: string | undefined;
-  /** Empty: any audience. */
-  readonly audiences: readonly string[];
-  readonly jwksUri: string | undefined;
-  readonly secret: string | undefined;
-  /** Empty: all that fit the kind of key. */
-  readonly algorithms: readonly string[];
-  readonly leewaySecs: number;
 }
 
 /**

@@ -55,8 +55,8 @@ export interface Caller {
   readonly claims: Readonly<Record<string, unknown>> | undefined;
   readonly keyRateLimit: RateLimitPolicy | null;
   /**
-   * Header lines (`Name: value\r
-   * `…) that identify the caller for the upstream; created once per key or token.
+   * Header lines, each `Name: value` and CRLF, that identify the caller for the upstream; created once per key or
+   * token.
    */
   readonly upstreamHeaderLines: string;
 }

@@ -1,23 +1,12 @@
 /** The settings as the program uses them: nested, parsed, frozen. */
+import type { JwtDefaults } from '../model/auth/jwt-defaults.ts';
 import type { AccessField, AccessMode } from '../model/access-fields.ts';
 import type { HistoryBounds } from '../model/history/config-history.ts';
-import type { JwtAlgorithm } from '../model/auth/jwt-algorithms.ts';
 import type { ACME_KEY_TYPES, LIMIT_MODES, LOG_FORMATS, LOG_LEVELS } from './settings-table.ts';
 
 export interface RateLimitDefault {
   readonly requests: number;
   readonly windowSecs: number;
-}
-
-export interface JwtDefaults {
-  readonly issuer: string | undefined;
-  /** Empty: any audience. */
-  readonly audiences: readonly string[];
-  readonly jwksUri: string | undefined;
-  readonly secret: string | undefined;
-  /** Empty: all that fit the kind of key. */
-  readonly algorithms: readonly JwtAlgorithm[];
-  readonly leewaySecs: number;
 }
 
 /** How one signal is exported. */

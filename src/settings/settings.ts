@@ -3,6 +3,7 @@
  * the value and what was expected; all errors are reported together. The environment comes in as an argument
  * (main.ts alone reads `process.env`), and the result is frozen. Files that settings name are not opened here.
  */
+import type { JwtDefaults } from '../model/auth/jwt-defaults.ts';
 import { namesMeant } from '../lib/nearest.ts';
 import { otelSettings } from './otel/otel-nesting.ts';
 import { otelWarnings } from './otel/otel-warnings.ts';
@@ -10,13 +11,7 @@ import { withOtelVariables, type Environment } from './otel-environment.ts';
 import { ACME_DIRECTORIES } from './areas/acme-settings.ts';
 import { crossChecks, doubtful, nameAsked, pathsOf, shown } from './settings-checks.ts';
 import { SETTINGS, type SettingValues } from './settings-table.ts';
-import type {
-  DiscoverySettings,
-  JwtDefaults,
-  ProxySettings,
-  RateLimitDefault,
-  Settings,
-} from './settings-types.ts';
+import type { DiscoverySettings, ProxySettings, RateLimitDefault, Settings } from './settings-types.ts';
 import type { ShareFacts } from './memory-shares.ts';
 import type { Setting } from './settings-values.ts';
 

@@ -4,16 +4,11 @@ const KEPT_MAX = 1_000;
 
 export class KeptExchanges<Kept> {
   readonly #ring: ({ readonly id: string; readonly kept: Kept } | undefined)[] = [];
-  readonly #max: number;
   #next = 0;
-
-  constructor(max: number = KEPT_MAX) {
-    this.#max = max;
-  }
 
   add(id: string, kept: Kept): void {
     this.#ring[this.#next] = { id, kept };
-    this.#next = (this.#next + 1) % this.#max;
+    this.#next = (this.#next + 1) % KEPT_MAX;
   }
 
   findById(id: string): Kept | undefined {
@@ -22,8 +17,8 @@ export class KeptExchanges<Kept> {
 
   /** The latest, since a client may use an id again. */
   findLatest(isWanted: (kept: Kept) => boolean): Kept | undefined {
-    for (let back = 1; back <= this.#max; back++) {
-      const entry = this.#ring[(this.#next - back + this.#max) % this.#max];
+    for (let back = 1; back <= KEPT_MAX; back++) {
+      const entry = this.#ring[(this.#next - back + KEPT_MAX) % KEPT_MAX];
       if (entry === undefined) return undefined;
       if (isWanted(entry.kept)) return entry.kept;
     }

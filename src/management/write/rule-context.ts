@@ -1,6 +1,7 @@
 /** What rules can use while a record is built, inside the transaction. */
 import type { Clock } from '../../lib/clock.ts';
-import type { JwtDefaults, RateLimitGlobals } from '../../policy/dependencies.ts';
+import type { JwtDefaults } from '../../model/auth/jwt-defaults.ts';
+import type { RateLimitGlobals } from '../../policy/dependencies.ts';
 import type { TrustFacts } from '../../policy/part.ts';
 import type { ConfigReader } from '../../storage/repository.ts';
 

@@ -43,10 +43,9 @@ export class ProtobufWriter {
     return new Uint8Array(this.#bytes.buffer, start, Math.min(end, this.#at) - start);
   }
 
-  /** Begins again. @param expected number of bytes that will be written, so that the buffer need not grow */
-  clear(expected = 0): void {
+  /** Begins again. */
+  clear(): void {
     this.#at = 0;
-    this.#reserve(expected);
   }
 
   /** Begins a field whose parts are written next. @returns the argument for `end` */

@@ -7,7 +7,7 @@ import { ASYMMETRIC_ALGORITHMS } from '../../../../model/auth/jwt-algorithms.ts'
 import { verifyingMembers } from './jwks-keys.ts';
 import { isSymmetric } from './jwt-rules.ts';
 import type { JwtSettings } from '../schema.ts';
-import type { JwtDefaults } from '../../../dependencies.ts';
+import type { JwtDefaults } from '../../../../model/auth/jwt-defaults.ts';
 
 type JwtKeys =
   | { readonly kind: 'secret'; readonly secret: string }

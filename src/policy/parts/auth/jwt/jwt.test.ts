@@ -3,7 +3,7 @@ import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { exportJWK } from 'jose';
 import { describe, expect, it } from 'vitest';
 import type { JwtSettings } from '../schema.ts';
-import type { JwtDefaults } from '../../../dependencies.ts';
+import type { JwtDefaults } from '../../../../model/auth/jwt-defaults.ts';
 import { evaluate, newEvaluation } from '../../../evaluate.ts';
 import { bearer, NOW_MS, run, testFacts, testGateway, type TestGateway } from '../../../test-fixtures.ts';
 import {
