@@ -116,8 +116,7 @@ export async function startLimits(
   settings: Settings,
   clock: Clock,
 ): Promise<Pick<Parts, 'limitMemory' | 'limitNode'>> {
-  // Besides the workers: the main thread, a spare, the trial thread, and one replaced worker each that has not
-  // ended yet.
+  // The workers, as many replaced ones that have not ended yet, the main thread, a spare and the trial thread.
   const threads = 2 * settings.workers + 4;
   const counterBytes = settings.limits.maxCounterBytes;
   // Each worker may have this many requests under way. With four places for each request, no set of the table
@@ -164,7 +163,7 @@ export async function listenForTraffic(
   }
 }
 
-/** Starts the background jobs, and adds their ends to those of the gateway. Returns what ends them earlier. */
+/** Starts the background jobs; `undo` stops them. Returns a function that stops them earlier. */
 export function startHousekeeping(parts: Parts, undo: StopSteps): () => Promise<unknown> {
   const { state, clock, log, keyUsage, history, deprecations, shadowLog } = parts;
   const pressure = new CounterPressure(parts.limitMemory, clock, log);
@@ -219,7 +218,7 @@ function probePool({ clock, log, egress, clientCertificates }: Parts): UpstreamP
   });
 }
 
-/** Starts the updates that workers get besides the configuration; returns functions that stop them. */
+/** Starts the updates that workers get in addition to the configuration; returns functions that stop them. */
 export function startUpkeep(parts: Parts, supervisor: Supervisor): (() => Promise<void>)[] {
   return [
     startTicketKeys(parts, supervisor),

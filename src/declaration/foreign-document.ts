@@ -1,13 +1,13 @@
 /**
- * Reads documents that were written for other programs, such as OpenAPI descriptions, as plain data. Unlike
- * configurations they are accepted as they are: this program does not refuse a duplicate key or an unquoted `no` in
- * an example of theirs. Bytes, depth and aliases are bounded all the same.
+ * Reads documents that were written for other programs, such as OpenAPI descriptions, as plain data. Unlike in
+ * configurations, a duplicate key or an unquoted `no` is not refused, since it may be in an example. Bytes, depth and
+ * aliases are bounded, too.
  */
 import { parse } from 'yaml';
 import { FOREIGN_BYTES_MAX, FOREIGN_DEPTH_MAX } from './foreign-limits.ts';
 
 const ALIASES_MAX = 10_000;
-/** A document without aliases has fewer values than bytes. With aliases it may have at least this many. */
+/** A document without aliases has fewer values than bytes; one with aliases may have at least this many. */
 const NODES_MIN = 1_000_000;
 
 /** @returns the data, or the problem of the document */

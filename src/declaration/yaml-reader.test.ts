@@ -62,7 +62,7 @@ describe('a document', () => {
     ['a: 1\n---\nb: 2', '2:1', '', 'holds several documents'],
     ['a:\n\tb: 1', '2:1', '', 'is not valid YAML'],
     ['a: "x', '1:6', '', 'is not valid YAML'],
-    ['%YAML 1.1\n---\na: yes', '1:1', '', 'is YAML 1.1 by its own word'],
+    ['%YAML 1.1\n---\na: yes', '1:1', '', 'declares YAML 1.1; expected 1.2'],
   ])('refuses %j at %s', (text, place, pointer, detail) => {
     const [first] = problemsOf(text);
     expect(first).toBeDefined();

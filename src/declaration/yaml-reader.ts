@@ -83,7 +83,7 @@ export function readDocument(
       .map(({ pos, code, message }) => ({ ...placeAt(pos[0]), pointer: '', detail: wording(code, message) }));
   }
   if (document.directives.yaml.version !== '1.2') {
-    return whole(`is YAML ${document.directives.yaml.version} by its own word; expected 1.2`);
+    return whole(`declares YAML ${document.directives.yaml.version}; expected 1.2`);
   }
   const walk = new Walk(placeAt);
   const value = document.contents === null ? null : walk.valueOf(document.contents, '', 1);

@@ -15,7 +15,7 @@ const PREFIX_LINE = /^\s*\|-- (\S+)$/;
 const LOCAL_LINE = /^\s*\/(\d{1,2}) host LOCAL$/;
 const HEX_GROUPS = /[0-9a-f]{4}/g;
 
-/** Reads the addresses anew with each call. The returned predicate takes addresses in canonical form. */
+/** Reads the addresses at each call. The returned predicate takes addresses in canonical form. */
 export function readOwnAddresses(): (address: string) => boolean {
   const single = new Set<string>();
   for (const addresses of Object.values(networkInterfaces())) {

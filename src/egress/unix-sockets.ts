@@ -53,7 +53,7 @@ export function realSocketDenial(path: string, folders: readonly string[]): stri
 }
 
 /**
- * The one of these folders in which a socket at this path would be created; undefined when it is none of them.
+ * The folder of the list in which a socket at this path would be created; undefined when it is in none of them.
  * Links in both are followed.
  */
 export function folderAbove(path: string, folders: readonly string[]): string | undefined {

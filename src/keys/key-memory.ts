@@ -159,7 +159,7 @@ export class KeyAllocator {
   }
 }
 
-/** Reserves addresses, not memory; fewer where the system does not grant so many. */
+/** Reserves addresses, not memory; a quarter as many as long as the system does not grant them. */
 function reserve(bytesMax: number): SharedArrayBuffer {
   for (let bytes = bytesMax; ; bytes = Math.floor(bytes / 4 / UNIT_BYTES) * UNIT_BYTES) {
     try {

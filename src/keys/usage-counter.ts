@@ -23,7 +23,7 @@ export interface KeyUsageBatch {
 
 /** Limit of keys with places. The next key sends all counts and frees all places. */
 const KEYS_MAX = 131_072;
-/** Keys in one message. The main thread adds up a message in one go. */
+/** Keys in one message, which the main thread adds up without a pause. */
 const KEYS_PER_BATCH = 2_000;
 /** More keys than these wait for `MANY_TICKS`; very many keys wait one tick for each `KEYS_PER_TICK`. */
 const FEW_KEYS = 1_000;

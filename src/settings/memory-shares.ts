@@ -9,7 +9,7 @@ const KIB = 1024;
 const MIB = 1024 * KIB;
 const GIB = 1024 * MIB;
 
-/** The program at rest, and what each worker needs besides its clients: docs/explanation/sizing.md. */
+/** The program at rest, and what each worker needs without its clients: docs/explanation/sizing.md. */
 const PROGRAM_BYTES = 128 * MIB;
 const WORKER_BYTES = 32 * MIB;
 /** A worker has at least this much for its clients, however little memory there is. */
@@ -27,7 +27,7 @@ const LEASE_BYTES = 2 * KIB;
 export const LESS_MEMORY = 'less where memory is small (docs/explanation/sizing.md)';
 
 const COUNTER_BYTES_MIN = 16 * MIB;
-/** Counters take memory as callers come; below this much memory they have none of their own beyond the minimum. */
+/** With less memory than this, counters have only the minimum; they take memory as new callers arrive. */
 const COUNTERS_FROM_BYTES = 256 * MIB;
 
 export const FULL_SHARES: MemoryShares = {
@@ -44,7 +44,7 @@ export const FULL_SHARES: MemoryShares = {
 };
 
 export interface MemoryShares {
-  /** Of each worker, as the next six. */
+  /** This and the next six are for each worker. */
   readonly connections: number;
   readonly exchanges: number;
   readonly incompleteHeadBytes: number;
@@ -58,12 +58,12 @@ export interface MemoryShares {
    * most a third of it, while all of the worker's clients wait.
    */
   readonly youngBytes: number;
-  /** Of the gateway, as the next one. */
+  /** This and the next one are for the gateway. */
   readonly counterBytes: number;
   readonly statsBytes: number;
 }
 
-/** What of the settings decides. */
+/** The settings that decide. */
 export interface ShareFacts {
   readonly workers: number;
   readonly hasTls: boolean;

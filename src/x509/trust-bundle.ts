@@ -1,5 +1,5 @@
 /**
- * The certificates that a policy trusts to vouch for clients, with their revocation lists, read from the text of files.
+ * The certificates with which a policy verifies those of clients, and revocation lists, read from the text of files.
  * Every certificate of a bundle is trusted as it is: a CA, an intermediate CA without its root, or one client's own.
  * Pure.
  */

@@ -22,7 +22,7 @@ export function recordedInput(
   };
 }
 
-/** The fields of such a request and of what a backend would get are not those of the recorded one. */
+/** Hides the values of fields, in which placeholders replace what was recorded. */
 export function withoutPlaceholders(explanation: Explanation): Explanation {
   const { request, upstream } = explanation;
   const hidden = ({ name }: { readonly name: string }): { name: string; value: string } => ({

@@ -1,7 +1,7 @@
 /**
- * Takes an even sample of a stream of events, at most so many in a second: every event while there are few, and about
- * every n-th while there are more, at random distances, so that periodic events are not all taken or all missed.
- * Learns the rate once a second from `tick`. An event that is not taken costs one decrement.
+ * Takes an even sample of a stream of events, with a limit per second: every event while there are few, and about every
+ * n-th while there are more, at random distances, so that periodic events are not all taken or all missed. Learns the
+ * rate once a second from `tick`. An event that is not taken costs one decrement.
  */
 import { randomFraction } from '../../lib/ids.ts';
 

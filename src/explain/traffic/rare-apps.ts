@@ -9,7 +9,7 @@ const TAKEN_MAX = 2;
 export class RareApps {
   readonly #taken = new Map<string, number>();
 
-  /** For each request that the sample does not take: whether to take it nevertheless. @param appId '' for none */
+  /** Whether to take a request that the sample does not take. @param appId '' for none */
   takes(appId: string): boolean {
     const taken = this.#taken.get(appId) ?? 0;
     if (taken >= TAKEN_MAX) return false;

@@ -73,7 +73,7 @@ const KEPT_VALUES: ReadonlySet<string> = new Set([
 ]);
 const AUTHORIZATION = 'authorization';
 const FIELDS_MAX = 40;
-/** Lines before those of the request. */
+/** Lines about the answer, which come before the lines of the request. */
 const ANSWER_LINES = 5;
 const REQUEST_LINES = 5;
 
@@ -113,7 +113,7 @@ export function recordOf(exchange: ExchangeView, findKeyId: FindKeyId): string |
   return lines.join('\n');
 }
 
-/** Answers are kept for so many names, since a client may send any. */
+/** Limit of the names whose answer is kept, since a client may send any name. */
 const CARRIERS_MAX = 1_000;
 const carriers = new Map<string, boolean>();
 

@@ -1,7 +1,7 @@
 /**
- * Keeps an even sample of the requests of a worker, allowed ones included, as facts that a planned configuration can be
- * asked about (traffic-record.ts), and a few of each app besides: a flood of requests to one app would otherwise leave
- * next to none of the others. Owns the rings of records.
+ * Keeps an even sample of the requests of a worker, allowed ones included, with which a planned configuration can be
+ * tried (traffic-record.ts). Also keeps a few requests of each app: a flood of requests to one app would otherwise
+ * leave almost none of the others. Owns the rings of records.
  */
 import type { ExchangeView } from '../../proxy/interfaces/exchange-view.ts';
 import { EvenSampler } from './even-sampler.ts';
@@ -16,7 +16,7 @@ export interface TrafficOptions {
   readonly findKeyId: FindKeyId;
 }
 
-/** Records of `RareApps`, as a share of the others. */
+/** Room for records of `RareApps`, as a fraction of that for the sample. */
 const RARE_SHARE = 1 / 8;
 
 export class TrafficRecorder {

@@ -72,7 +72,7 @@ export class TrafficRing {
     return this.#starts[slot] as number;
   }
 
-  /** Drops the oldest texts until so many bytes are free in one piece. @returns where they start */
+  /** Drops the oldest texts until `length` bytes are free in one piece. @returns where they start */
   #roomFor(length: number): number {
     if (this.#count === this.#textsMax) this.#drop();
     // The free bytes are those from `#end` to the oldest text, around the end of the buffer.

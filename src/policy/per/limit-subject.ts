@@ -7,8 +7,8 @@ import type { Evaluation, RequestFacts } from '../stage.ts';
 export type SubjectOf = (facts: RequestFacts, evaluation: Evaluation) => string;
 
 /**
- * The name under which the client's address is counted: for an IPv6 client the network with a prefix of so many bits,
- * because a client can use every address of its network.
+ * The name under which the client's address is counted: for an IPv6 client its network, because it can
+ * use every address of it.
  */
 export function addressSubject(ipv6PrefixBits: number): (facts: Pick<RequestFacts, 'clientIp'>) => string {
   // Requests of one connection follow each other.

@@ -124,7 +124,7 @@ export class RingExporter {
   }
 
   /**
-   * Exports everything that has arrived, and then whatever should not wait that arrived during it.
+   * Exports everything that has arrived. Goes on while a ring fills up meanwhile.
    * @returns the number of bytes
    */
   async #exportFilling(): Promise<number> {

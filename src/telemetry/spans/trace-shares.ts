@@ -1,9 +1,10 @@
 /**
- * Which traces are kept while little memory is left for them: those of apps that have fewer than the average app had
- * lately. Otherwise the requests of one app, such as a flood of refused ones, would push out the traces of all others.
+ * Which traces are kept while little memory is left for them: those of apps that recently had fewer traces than the
+ * average app. Otherwise the requests of one app, such as a flood of refused ones, would push out the traces of all
+ * others.
  */
 
-/** Each time, the numbers of traces are halved. */
+/** The interval at which the numbers of traces are halved. */
 const HALVING_MS = 1_000;
 /** Apps below it are forgotten: some seconds after their last trace. */
 const COUNT_MIN = 0.1;

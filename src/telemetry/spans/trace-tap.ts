@@ -14,8 +14,8 @@ import { TraceShares } from './trace-shares.ts';
 const BATCH_BYTES = 32 * 1024;
 const SEND_MS = 200;
 /**
- * The spans of so many exchanges are written at once: the processor then fetches the code and what it reads once, and
- * not between the steps of requests. It takes about 0.1 ms, in which the worker serves no request.
+ * The spans of this many exchanges are written at once, so that the processor fetches the code and data for it once,
+ * and not between the steps of requests. Writing takes about 0.1 ms, in which the worker serves no request.
  */
 const WRITTEN_AT_ONCE = 64;
 
@@ -41,7 +41,7 @@ export class TraceTap {
   readonly #shares: TraceShares;
   readonly #epochMs: () => number;
   readonly #spans = new ExchangeSpans();
-  /** Their spans are not written yet. */
+  /** Exchanges whose spans are not written yet. */
   readonly #ended: KeptExchange[] = [];
   readonly #batch = new ProtobufWriter();
   /** The epoch for all spans of a batch. */

@@ -4,7 +4,7 @@
  * delay the requests of all others, and more threads than processors would leave little time to the threads that serve
  * requests.
  *
- * What waits is bounded by the requests under way; a task that is no longer of use when its turn comes does not run.
+ * What waits is bounded by the requests under way; a task whose request has ended when its turn comes does not run.
  */
 
 /** On whose behalf a task runs. */
@@ -12,7 +12,7 @@ export interface Turn {
   readonly appId: string;
   /** Whose tasks take turns with those of the other clients of the app. Called when the task has to wait. */
   readonly client: () => string;
-  /** Whether the result is of no use any more. */
+  /** Whether the request has ended, so that nothing needs the result. */
   readonly isOver: () => boolean;
 }
 

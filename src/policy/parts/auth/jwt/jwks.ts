@@ -70,9 +70,9 @@ export interface RemoteKeysDependencies {
   readonly egress: Egress;
   /** Called for every failed fetch, with the URL without query and user information, and whether a good set stays. */
   readonly onJwksFailure: (uri: string, reason: string, hasKeys: boolean) => void;
-  /** Called for the first good fetch after a failure, likewise. */
+  /** Called with that URL for the first good fetch after a failure. */
   readonly onJwksRecovery: (uri: string) => void;
-  /** Called for every unused key of a new set, likewise. */
+  /** Called with that URL for every unused key of a new set. */
   readonly onJwksKeySkipped: (uri: string, kid: string, reason: string) => void;
 }
 
