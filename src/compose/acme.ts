@@ -178,9 +178,9 @@ function acmeCounts(parts: Parts, watches: CertificateWatches): AcmeCounts | und
 }
 
 /**
- * Reads the authorities of the directory once, and returns a function that reads them again: what it read last, if the
- * file cannot be used at that time.
- * @throws StartError if it cannot be used now
+ * Reads the authorities of the directory, and returns a function that reads them again. If the file cannot be used
+ * then, the function returns what was read last.
+ * @throws StartError if the file cannot be used now
  */
 export function acmeAuthorities({ acme }: Settings, log: Logger): () => string | undefined {
   const file = acme?.caFile;

@@ -5,10 +5,9 @@
  * process, so names that get no answer would take all of them, and no other name would be found.
  *
  * - A name is asked for once at a time, however many connections wait for it.
- * - Names that were slow the last time are asked for a few at a time, those first that were slow less often.
- * - Of all other names a few are asked for at once. While these take longer than names do, one more is tried, and then
- *   the next one, up to a limit. The newest goes first: those that have waited for long are mostly of no use to the
- *   connections that asked for them.
+ * - Names that were slow the last time are asked for two at a time; those that were slow less often go first.
+ * - Six of all other names are asked for at once. While all of these are slow, one more is asked for, up to a limit.
+ *   The newest goes first: the connections that asked for older ones have mostly given up.
  *
  * Owns the queries that wait. `src/main.ts` sets the number of the system's threads.
  */
@@ -24,7 +23,7 @@ export const SLOW_MS = 1_000;
 export const SLOW_QUERIES_MAX = 2;
 /** Queries of other names at once. */
 export const QUERIES_AT_ONCE = 6;
-/** The same, with those that take longer than SLOW_MS. */
+/** Limit of queries of other names when all of them take longer than SLOW_MS. */
 export const QUERIES_MAX = 16;
 /** Names that are remembered as slow; the one that was added first is forgotten first. */
 const SLOW_NAMES_MAX = 10_000;
@@ -50,10 +49,10 @@ export class NameQueries {
   readonly #slow = new Map<string, number>();
   readonly #waitingSlow = new Set<WaitingQuery>();
   #runningSlow = 0;
-  /** Of names that are not slow; the newest is the last. */
+  /** Queries of other names; the newest is the last. */
   readonly #waiting: WaitingQuery[] = [];
   #running = 0;
-  /** Those of `#running` that take longer than names do. */
+  /** Those of `#running` that have taken longer than SLOW_MS. */
   #late = 0;
 
   constructor(options: NameQueriesOptions) {
@@ -105,7 +104,7 @@ export class NameQueries {
     }
   }
 
-  /** A name that waits and is asked for again is as new as one that was never asked for. */
+  /** A name that waits and is asked for again becomes the newest. */
   #moveUp(host: string): void {
     const at = this.#waiting.findLastIndex((one) => one.host === host);
     if (at >= 0) this.#waiting.push(...this.#waiting.splice(at, 1));

@@ -244,7 +244,7 @@ export function upstreamUrlOf(exchange: ExchangeView, route: Route): string {
   return `${scheme}://${authority}${upstreamPath(route, path, suffixStart)}`;
 }
 
-/** Codes with which the route is one that would have been chosen. */
+/** Codes of requests that no revision got: the route only shows what the request was about. */
 const NOT_CHOSEN: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'endpoint_disabled',
   'circuit_open',

@@ -20,7 +20,7 @@ const TLS_CONNECTION_BYTES = 56 * KIB;
 /** A request under way whose client or backend does not read, with its connection to the backend. */
 const EXCHANGE_BYTES = 40 * KIB;
 
-/** A counter of the store that gateways share, as a thread knows it, and what it owes to the store. */
+/** A thread's copy of a counter in the store that gateways share, with what it has not yet reported to the store. */
 const LEASE_BYTES = 2 * KIB;
 
 /** For the docs. */

@@ -31,7 +31,7 @@ export function crossChecks(v: SettingValues, env: Readonly<Record<string, strin
     if ((v[first] === undefined) === (v[second] === undefined)) return;
     const [set, unset] = v[first] === undefined ? [second, first] : [first, second];
     const [name, value] = [nameAsked(set, SETTINGS[set], env), given(v, set).slice(set.length)];
-    // As the one that is set is spelled.
+    // Both in the same spelling: with Headgate's names, or with those of OpenTelemetry.
     const missing = name === set ? unset : nameAsked(unset, SETTINGS[unset], env);
     errors.push(`Cannot use ${name}${value} alone: expected ${missing} to be set too.`);
   };

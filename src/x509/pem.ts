@@ -2,7 +2,10 @@
  * The documents of a text in PEM (RFC 7468), as DER. Ignores text between them, and does not look into them. Pure.
  */
 
-/** @param label of the documents, such as `CERTIFICATE` @returns an empty one, and no other, for one without an end */
+/**
+ * @param label of the documents, such as `CERTIFICATE`
+ * @returns a document without an end is empty, and the last one
+ */
 export function* pemDocuments(text: string, label: string): IterableIterator<Buffer> {
   const begin = `-----BEGIN ${label}-----`;
   for (let at = text.indexOf(begin); at >= 0;) {
