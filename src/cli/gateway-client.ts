@@ -208,7 +208,10 @@ function refusalOf(server: string, response: IncomingMessage, text: string, call
   const value = parse(text);
   const detail = value?.['detail'];
   if (value === undefined) return new RefusedCall(status, notGateway(server, response));
-  const errors = Array.isArray(value['errors']) ? value['errors'].filter(isFieldError) : [];
+  const { errors: given } = value;
+  const fieldErrors = Array.isArray(given) ? given.filter(isFieldError) : [];
+  // Without further members, which could be taken for a place in a file.
+  const errors = fieldErrors.map((error) => ({ pointer: error.pointer, detail: error.detail }));
   const code = typeof value['code'] === 'string' ? value['code'] : '';
   if (code === 'no_route') {
     const message = `${server} is a port for client traffic; expected the address of the management API in --server`;

@@ -14,9 +14,14 @@ const event = {
   subject: { kind: `app${SIGNS}`, id: `1${SIGNS}`, name: `a${SIGNS}` },
   data: { [`field${SIGNS}`]: `value${SIGNS}` },
 };
-const server = http.createServer(({ url = '' }, response) => {
+const refusal = {
+  detail: `no${SIGNS}`,
+  errors: [{ pointer: `/config/a${SIGNS}`, detail: `is wrong${SIGNS}`, file: 'x' }, 5, { pointer: '/b' }],
+};
+const server = http.createServer(({ url = '', method }, response) => {
   const isText = url.startsWith('/metrics');
   response.setHeader('content-type', isText ? 'text/plain' : 'application/json');
+  if (method === 'POST') return response.writeHead(422).end(JSON.stringify(refusal));
   const page = { limit: 50, total: 1, next_cursor: null };
   response.end(
     isText
@@ -35,4 +40,16 @@ it.each([['events'], ['metrics'], ['metrics', 'a{b']])('headgate %s %s', async (
   const { out, err } = await headgate({ url: `http://127.0.0.1:${port}/api/v1` }, args);
   expect(out, err).toContain('?]0;title??31m?');
   expect(out.replaceAll('\n', '')).toMatch(/^[ -~]+$/);
+});
+
+it.each([
+  [['api', 'POST', '/apps', '{}'], 'no?]0;title??31m?\n  /config/a?]0;title??31m? is wrong?]0;title??31m?'],
+  [
+    ['config', 'plan', '-'],
+    'headgate: no?]0;title??31m?\n<stdin>:1:1: /a?]0;title??31m? is wrong?]0;title??31m?\n',
+  ],
+])('headgate %j, which is refused', async (args, expected) => {
+  const { port } = server.address() as AddressInfo;
+  const { err } = await headgate({ url: `http://127.0.0.1:${port}/api/v1` }, args, {}, 'apps: {}\n');
+  expect(err).toBe(expected);
 });
