@@ -156,7 +156,7 @@ describe('what a collector asks to send later', () => {
   });
 
   it('is tried once more when the gateway stops, without the wait', async () => {
-    const { exporter, connection } = await start(200);
+    const { exporter, connection } = await start(5_000);
     collector.behave((response) => void response.writeHead(503, { 'Retry-After': '120' }).end());
     const ring = createBatchRing(RING_BYTES);
     exporter.addRing(1, ring);

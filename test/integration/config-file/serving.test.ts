@@ -78,7 +78,7 @@ describe('a start with configuration files', () => {
     expect(found).toMatchObject([{ level: 'warn', file: path }]);
     expect(found[0]?.['warnings']).toEqual([
       expect.stringMatching(
-        /limit\.yaml:5:\d+: \/apps\/a\/default_policy\/rate_limit\/enabled .*Set `enabled`/,
+        /limit\.yaml:5:\d+: \/apps\/a\/default_policy\/rate_limit\/enabled: .*Set `enabled`/,
       ),
     ]);
     // The same files once more say nothing new.
