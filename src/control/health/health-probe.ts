@@ -187,7 +187,7 @@ export class HealthProbe {
       const { state, sinceMs } = breaker.status;
       // A check that began before the breaker changed state says nothing about the time since.
       const isSame = state === before.state && sinceMs === before.sinceMs;
-      if (isSame && !result.isDenied) this.#count(target, result);
+      if (isSame && !result.isUntried) this.#count(target, result);
       else target.inARow = 0;
     }
     this.#startNext();

@@ -6,7 +6,7 @@
 import type { Clock } from '../../lib/clock.ts';
 import type { UpstreamPool } from '../../proxy/upstream/pool/pool.ts';
 import type { UpstreamClient } from '../../proxy/upstream/upstream.ts';
-import { failureText } from '../../proxy/upstream/upstream-failure.ts';
+import { failureText, isUntried } from '../../proxy/upstream/upstream-failure.ts';
 import type { CompiledBackend } from '../../config/types.ts';
 import { grpcQuestion } from './grpc-question.ts';
 import { httpQuestion } from './http-question.ts';
@@ -28,8 +28,8 @@ export interface ProbeResult {
   /** A good answer, for people: `200`, `SERVING`. */
   readonly answer: string | undefined;
   readonly error: string | undefined;
-  /** The gateway must not connect to this address, which says nothing about the backend. */
-  readonly isDenied: boolean;
+  /** The gateway must not connect to this address, or could not, which says nothing about the backend. */
+  readonly isUntried: boolean;
   readonly durationMs: number;
 }
 
@@ -49,14 +49,14 @@ export function probe(
   return new Promise((resolve) => {
     let upstream = pool.openApart(question.backend);
     let status: number | undefined;
-    const end = (verdict: Verdict | undefined, isDenied = false): void => {
+    const end = (verdict: Verdict | undefined, wasUntried = false): void => {
       if (verdict === undefined) return;
       clearTimeout(timer);
       upstream.destroy();
       const durationMs = clock.monotonicMs() - startedMs;
       const answer = 'answer' in verdict ? verdict.answer : undefined;
       const error = 'error' in verdict ? verdict.error : undefined;
-      resolve({ ok: error === undefined, status, answer, error, isDenied, durationMs });
+      resolve({ ok: error === undefined, status, answer, error, isUntried: wasUntried, durationMs });
     };
     const timer = setTimeout(
       () => end({ error: `no ${reader.missing} within ${rules.timeout_ms} ms` }),
@@ -75,7 +75,7 @@ export function probe(
       },
       onResponseData: (buffer, from, to) => end(reader.data(buffer.subarray(from, to))),
       onResponseEnd: (trailers) => end(reader.end(trailers)),
-      onUpstreamFailure: (failure) => end({ error: failureText(failure) }, failure.cause === 'denied'),
+      onUpstreamFailure: (failure) => end({ error: failureText(failure) }, isUntried(failure)),
       onDefect: (error) => end({ error: `the answer could not be read: ${String(error)}` }),
       onInterim: nothing,
       onSwitch: () => end({ error: 'the backend switched protocols' }),

@@ -20,6 +20,7 @@ export type UpstreamCause =
 
 const FAULTS = {
   connect_failed: 'cannot connect',
+  no_descriptor: 'cannot connect: the gateway has no file descriptor left; raise the limit (ulimit -n)',
   not_tls: 'cannot connect: it does not speak TLS, which backend_scheme https requires',
   untrusted:
     'cannot connect: its certificate was not issued by a trusted authority; add its authority to backend_tls.ca',
@@ -67,13 +68,19 @@ export interface UpstreamFailure {
   readonly text?: string;
 }
 
+/** Whether the gateway did not even try to connect: it must not, or has no file descriptor for it. */
+export function isUntried({ cause, fault }: UpstreamFailure): boolean {
+  return cause === 'denied' || fault === 'no_descriptor';
+}
+
 /**
- * Whether the failure says nothing about the state of the backend: the gateway must not connect to it; or clients have
- * caused it, who could otherwise take a backend from all others: this client has kept the backend waiting for too long,
- * or too many responses wait for clients on the connection of the stream.
+ * Whether the failure says nothing about the state of the backend: it was not asked; or clients have caused it, who
+ * could otherwise take a backend from all others: this client has kept the backend waiting for too long, or too many
+ * responses wait for clients on the connection of the stream.
  */
-export function isNeutral({ cause, fault }: UpstreamFailure): boolean {
-  return cause === 'denied' || fault === 'kept_waiting' || fault === 'stream_calmed';
+export function isNeutral(failure: UpstreamFailure): boolean {
+  const { fault } = failure;
+  return isUntried(failure) || fault === 'kept_waiting' || fault === 'stream_calmed';
 }
 
 /** The text for operators. */

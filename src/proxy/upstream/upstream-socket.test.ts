@@ -4,6 +4,7 @@ import { connectFailure } from './upstream-socket.ts';
 
 it.each([
   ['ECONNREFUSED', 'connect', 'cannot connect (ECONNREFUSED)'],
+  ['EMFILE', 'connect', 'ulimit -n'],
   ['ERR_SSL_WRONG_VERSION_NUMBER', 'tls', 'backend_scheme'],
   ['ERR_TLS_CERT_ALTNAME_INVALID', 'tls', 'backend_tls.server_name'],
   ['DEPTH_ZERO_SELF_SIGNED_CERT', 'tls', 'backend_tls.ca'],

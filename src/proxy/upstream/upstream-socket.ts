@@ -89,9 +89,13 @@ export function connectFailure(error: Error): UpstreamFailure {
     /^E(?:CONN|HOST|NET|AI_|ADDR|TIMEDOUT|PIPE|MFILE|NFILE|ACCES|PERM|NOENT|NOTDIR|LOOP|PROTOTYPE|AGAIN)|^ENOTFOUND/.test(
       code,
     );
+  if (OWN_LACKS.has(code)) return { cause: 'connect', fault: 'no_descriptor', systemCode: code };
   const fault = isUntrusted(code) ? 'untrusted' : (TLS_FAULTS[code] ?? 'connect_failed');
   return { cause: isTcp ? 'connect' : 'tls', fault, systemCode: code || error.message };
 }
+
+/** The process, or the whole machine, has as many files open as it may. */
+const OWN_LACKS: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE']);
 
 /** Common configuration mistakes. */
 const TLS_FAULTS: Readonly<Record<string, UpstreamFault>> = {

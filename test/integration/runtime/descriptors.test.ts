@@ -2,7 +2,9 @@
  * A gateway that runs out of file descriptors: clients that are served stay served, and nothing has to be restarted.
  */
 import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import * as net from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -88,6 +90,41 @@ it(
     expect(gateway.process.exitCode).toBeNull();
   },
 );
+
+it('a backend is not to blame for connections that the gateway had no descriptor for', async () => {
+  const slow = createServer((_request, response) => setTimeout(() => response.end('ok'), 500));
+  await once(slow.listen(0, '127.0.0.1'), 'listening');
+  await createService(gateway, 'slow', (slow.address() as net.AddressInfo).port);
+  const pid = gateway.process.pid ?? 0;
+  const opened = (): number => readdirSync(`/proc/${pid}/fd`).length;
+  const idle = opened();
+  const clients = await Promise.all(Array.from({ length: 2 * ROOM }, () => connectRaw(gateway.proxyPort)));
+  await until(() => opened() >= idle + clients.length);
+  const [, before] = /^Max open files\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/limits`, 'latin1')) ?? [];
+  execFileSync('prlimit', [`--pid=${pid}`, `--nofile=${opened() + ROOM / 2}:`]);
+  try {
+    for (const client of clients) client.write(requestText('/slow/v1/x'));
+    // Some may have made room.
+    const answers = (
+      await Promise.all(clients.map((client) => client.response().catch(() => undefined)))
+    ).filter((answer) => answer !== undefined);
+    const bodies = answers.filter(({ status }) => status === 502).map(({ body }) => JSON.parse(body).code);
+    expect(bodies.length, 'more failures than open a circuit breaker').toBeGreaterThan(5);
+    expect(new Set(bodies)).toEqual(new Set(['upstream_connect_failed']));
+    await until(() =>
+      gateway.output().includes('no file descriptor left; raise the limit (ulimit -n) (EMFILE)'),
+    );
+    expect(answers.some(({ status }) => status === 200)).toBe(true);
+    expect(answers.some(({ status }) => status === 503)).toBe(false);
+    const health = await gateway.must('GET', '/apps/slow/versions/v1/revisions/r1/health');
+    expect(health.state).toBe('closed');
+  } finally {
+    execFileSync('prlimit', [`--pid=${pid}`, `--nofile=${before}:`]);
+    for (const client of clients) client.end();
+    slow.closeAllConnections();
+    slow.close();
+  }
+});
 
 it(
   'clients that only have connections keep no newcomer out, neither of traffic nor of management',
