@@ -109,9 +109,7 @@ export class MemoryClient implements ClientSocket {
     this.#writer = new writers.SocketWriter(socket, () => undefined);
   }
 
-  isUnanswered(): boolean {
-    return false;
-  }
+  readonly tcpSocket = undefined;
 
   attach(events: ClientSocketEvents): void {
     this.#events = events;

@@ -8,6 +8,7 @@ import type { ClientSocket, ClientSocketEvents } from '../proxy/downstream/clien
 export class ExplainSocket implements ClientSocket {
   readonly needsDrain = false;
   readonly isFlushed = true;
+  readonly tcpSocket = undefined;
   destroyed = false;
   /** Everything written, latin1. */
   written = '';
@@ -40,10 +41,6 @@ export class ExplainSocket implements ClientSocket {
 
   retain(): undefined {
     return undefined;
-  }
-
-  isUnanswered(): boolean {
-    return false;
   }
 
   end(): void {}

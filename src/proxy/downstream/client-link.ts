@@ -2,6 +2,7 @@
  * The client socket as exchanges and bodies see it: writing, pausing and resuming. One read may hold some thousand
  * small requests; after PIPELINED_PER_TURN of them the worker's other clients have their turn. Owns the pause.
  */
+import type { Socket } from 'node:net';
 import { inLaterTurn } from '../io/turns.ts';
 import { writeFrom, type ClientSocket } from './client-socket.ts';
 import type { AnsweredClient } from './unread-clients.ts';
@@ -54,9 +55,9 @@ export abstract class ClientLink extends WaitingClient implements AnsweredClient
     return this.socket.retain(bytes);
   }
 
-  /** See `ClientSocket.isUnanswered`. */
-  isUnanswered(): boolean {
-    return this.socket.isUnanswered();
+  /** See `ClientSocket.tcpSocket`. */
+  get tcpSocket(): Socket | undefined {
+    return this.socket.tcpSocket;
   }
 
   cork(): void {

@@ -6,7 +6,6 @@
  */
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { isUnansweredClient } from '../io/unanswered.ts';
 import { retainedCopy } from '../io/write-backlog.ts';
 
 /** The user of the socket. No method throws. */
@@ -50,8 +49,8 @@ export interface ClientSocket {
   readonly needsDrain: boolean;
   /** Whether everything written so far has been passed to the system. */
   readonly isFlushed: boolean;
-  /** Whether the client has acknowledged nothing for about a minute of what it was sent. Asks the system. */
-  isUnanswered(): boolean;
+  /** The connection of the system below; undefined where it is none. */
+  readonly tcpSocket: Socket | undefined;
 
   /** No `onData` until `resume`, even for bytes that were already read. */
   pause(): void;
@@ -121,7 +120,7 @@ export function streamClientSocket(stream: Duplex): FrameSocket {
     get isFlushed() {
       return stream.writableLength === 0;
     },
-    isUnanswered: () => stream instanceof Socket && isUnansweredClient(stream),
+    tcpSocket: stream instanceof Socket ? stream : undefined,
     pause: () => void stream.pause(),
     resume: () => void stream.resume(),
     // Every chunk of a stream has its own memory.

@@ -7,7 +7,6 @@ import { Socket, type SocketConstructorOpts } from 'node:net';
 import { streamClientSocket, type ClientSocketEvents, type FrameSocket } from './client-socket.ts';
 import { filledPart, SocketReader } from '../io/read-buffers.ts';
 import { SocketWriter } from '../io/socket-writer.ts';
-import { isUnansweredClient } from '../io/unanswered.ts';
 
 /* oxlint-disable no-underscore-dangle -- Node's names */
 /** Node's state of a connection. */
@@ -123,8 +122,8 @@ class TcpClientSocket implements FrameSocket {
     return this.#writer.isFlushed;
   }
 
-  isUnanswered(): boolean {
-    return isUnansweredClient(this.#socket);
+  get tcpSocket(): Socket {
+    return this.#socket;
   }
 
   pause(): void {

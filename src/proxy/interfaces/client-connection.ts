@@ -1,6 +1,7 @@
 /**
  * The connection of a client as its exchanges see it. `Connection` implements it.
  */
+import type { Socket } from 'node:net';
 import type { ClientTls } from '../../policy/stage.ts';
 import type { ClientTlsState } from '../downstream/tls/presented-certificates.ts';
 import type { ClientHead } from './head-templates.ts';
@@ -67,8 +68,8 @@ export interface ClientConnection {
   cork(): void;
   uncork(): void;
   readonly writableNeedDrain: boolean;
-  /** See `ClientSocket.isUnanswered`. */
-  isUnanswered(): boolean;
+  /** See `ClientSocket.tcpSocket`. */
+  readonly tcpSocket: Socket | undefined;
 
   /** The backend has switched protocols: from now on the bytes of this connection are not parsed. */
   startTunnel(tunnel: TunnelOfClient): void;

@@ -1,34 +1,41 @@
 /**
- * Whether a client or a backend is gone without a word, as far as the system knows: it repeats its bytes to them. A
- * backend in a data centre is gone after seconds; a client may be in a tunnel, and come back.
- *
- * In a streamed exchange each piece of one side extends the idle time-out. The system takes megabytes for the other
- * side, and gives up on it only after a quarter of an hour.
+ * Looks, while an exchange streams, whether its client or its backend is gone without a word, as far as the system
+ * knows. In a streamed exchange each piece of one side extends the idle time-out, and the system takes megabytes for a
+ * side that is gone, and gives up on it only after a quarter of an hour.
  */
 import type { Socket } from 'node:net';
 import { systemClock } from '../../lib/clock.ts';
-import { ABOUT_A_MINUTE, SECONDS, UnansweredPeers } from '../../lib/sockets/unanswered-peers.ts';
+import { PeerWatch } from '../../lib/sockets/peer-watch.ts';
 
 /** How often a streamed exchange looks, unless its idle time-out is shorter. */
-export const LOOK_MS_MAX = 60_000;
+export const LOOK_MS_MAX = 30_000;
+/** How long a client may be in a tunnel, and come back; a network may need as long to find another way to a backend. */
+const PATIENCE_MS_MAX = 50_000;
+/** Also with a short idle time-out: a single loss may cost a second or two. */
+const PATIENCE_MS_MIN = 6_000;
 
-const peers = new UnansweredPeers(systemClock);
-
-export function isUnansweredBackend(socket: Socket): boolean {
-  return peers.has(socket, SECONDS);
-}
-
-export function isUnansweredClient(socket: Socket): boolean {
-  return peers.has(socket, ABOUT_A_MINUTE);
-}
+const peers = new PeerWatch(systemClock);
 
 export type GonePeer = 'backend' | 'client';
 
-/** Which side of an exchange is gone. */
-export function gonePeer(
-  backend: { isUnanswered?(): boolean } | undefined,
-  client: { isUnanswered(): boolean },
-): GonePeer | undefined {
-  if (backend?.isUnanswered?.() === true) return 'backend';
-  return client.isUnanswered() ? 'client' : undefined;
+interface Peer {
+  /** undefined: not connected, or by something else than a connection of the system. */
+  readonly tcpSocket: Socket | undefined;
+}
+
+/**
+ * @param idleTimeoutMs how long the backend may stay silent at most
+ * @param onGone called later, if at all; the exchange may be over by then
+ */
+export function watchPeers(
+  backend: Peer | undefined,
+  client: Peer,
+  idleTimeoutMs: number,
+  onGone: (peer: GonePeer) => void,
+): void {
+  const patienceMs = Math.min(Math.max(idleTimeoutMs, PATIENCE_MS_MIN), PATIENCE_MS_MAX);
+  const backendSocket = backend?.tcpSocket;
+  if (backendSocket !== undefined) peers.watch(backendSocket, patienceMs, () => onGone('backend'));
+  const clientSocket = client.tcpSocket;
+  if (clientSocket !== undefined) peers.watch(clientSocket, PATIENCE_MS_MAX, () => onGone('client'));
 }

@@ -17,7 +17,7 @@ import { interimResponseHead, switchingResponseHead } from '../downstream/downst
 import type { Exchange } from '../exchange.ts';
 import type { BodyBuffer } from '../io/body-buffer-pool.ts';
 import { RequestBuffer } from '../io/request-buffer.ts';
-import { gonePeer, LOOK_MS_MAX, type GonePeer } from '../io/unanswered.ts';
+import { LOOK_MS_MAX, watchPeers, type GonePeer } from '../io/unanswered.ts';
 import type { SentBody } from '../io/sent-body.ts';
 import { BODY_TOO_SLOW, HEAD_OVER_BACKEND } from '../reasons.ts';
 import type { BreakerReport } from '../resilience/breaker-report.ts';
@@ -215,15 +215,22 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
   #lookAtPeers(): void {
     const { connection, context } = this.#exchange;
     const { nowMs } = context.deadlines;
+    if (this.#gone !== undefined) connection.deadlineMs = nowMs;
     if (nowMs < this.#lookAtMs) return;
-    if (this.#lookAtMs >= 0) this.#gone ??= gonePeer(this.#upstream, connection);
-    if (this.#gone === undefined) this.#lookAtMs = nowMs + Math.min(this.#idleTimeoutMs, LOOK_MS_MAX);
-    // Not here: the caller still uses both connections.
-    else connection.deadlineMs = nowMs;
+    const idleMs = this.#idleTimeoutMs;
+    if (this.#lookAtMs >= 0) watchPeers(this.#upstream, connection, idleMs, (peer) => this.#onGone(peer));
+    this.#lookAtMs = nowMs + Math.min(idleMs, LOOK_MS_MAX);
+  }
+
+  #onGone(peer: GonePeer): void {
+    if (this.#phase === 'done') return;
+    this.#gone ??= peer;
+    this.#exchange.connection.deadlineMs = this.#exchange.context.deadlines.nowMs;
   }
 
   #leaveGone(peer: GonePeer): void {
     if (peer === 'client' || this.#phase === 'tunnel') return this.#exchange.abort();
+    this.#upstream?.suspect?.();
     this.#giveUp({ cause: 'idle_timeout', fault: 'no_acknowledgement' });
   }
 

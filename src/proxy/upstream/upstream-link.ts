@@ -8,7 +8,6 @@ import { chunkHeader } from '../../http/bodies/chunked-decoder.ts';
 import { latin1Text } from '../../http/latin1.ts';
 import type { BodyBuffer } from '../io/body-buffer-pool.ts';
 import { SocketReader } from '../io/read-buffers.ts';
-import { isUnansweredBackend } from '../io/unanswered.ts';
 import { SocketWriter } from '../io/socket-writer.ts';
 import { retainedCopy } from '../io/write-backlog.ts';
 import { TEXT_BODY_BYTES_MAX } from '../options.ts';
@@ -68,9 +67,9 @@ export abstract class UpstreamLink {
     return this.writer?.departures === this.#departuresBefore;
   }
 
-  /** See `Upstream.isUnanswered`. */
-  isUnanswered(): boolean {
-    return isUnansweredBackend(this.socket);
+  /** See `Upstream.tcpSocket`. */
+  get tcpSocket(): net.Socket {
+    return this.socket;
   }
 
   /** Whether everything written has been passed to the kernel. */

@@ -2,6 +2,7 @@
  * How an exchange uses its backend. With HTTP/1.1 this is a separate connection (upstream-connection.ts), with HTTP/2 a
  * stream of a shared one (http2/backend-stream.ts). The framing of bodies is that of the implementation.
  */
+import type { Socket } from 'node:net';
 import type { BackendHead } from '../interfaces/head-templates.ts';
 import type { BodyBuffer } from '../io/body-buffer-pool.ts';
 import type { UpstreamFailure } from './upstream-failure.ts';
@@ -73,11 +74,8 @@ export interface Upstream {
   /** Whether everything written has been passed to the kernel. */
   readonly isFlushed: boolean;
 
-  /**
-   * Whether the backend has acknowledged nothing for seconds of what it was sent. Not for each piece of a body: it asks
-   * the system. Absent where a connection finds that out itself.
-   */
-  isUnanswered?(): boolean;
+  /** The connection of the system below; undefined before there is one. */
+  readonly tcpSocket: Socket | undefined;
 
   /**
    * Begins an exchange; the request's method determines how responses are read.
@@ -100,6 +98,8 @@ export interface Upstream {
   /** @param trailers lines, each ending in CRLF; '' unless the body is chunked */
   endBody(isChunked: boolean, trailers: string): void;
 
+  /** The backend may be gone: only for a connection that it shares with other exchanges, which then learn it soon. */
+  suspect?(): void;
   pauseReading(): void;
   resumeReading(): void;
   /**

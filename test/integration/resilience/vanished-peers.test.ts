@@ -2,10 +2,11 @@
  * Peers that are gone without a word while the other side sends, as far as the system says so. Peers that do vanish are
  * in `test/soak/vanished-peers.soak.ts`, which needs the rights to make a network.
  */
+import { once } from 'node:events';
 import http2 from 'node:http2';
-import type { Socket } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { afterEach, beforeEach, expect, it, vi, type Mock } from 'vitest';
-import { UnansweredPeers } from '../../../src/lib/sockets/unanswered-peers.ts';
+import { PeerWatch } from '../../../src/lib/sockets/peer-watch.ts';
 import { closeAfterEach } from '../../support/closers.ts';
 import { startRawOrigin, type RawOrigin } from '../../support/backends/origin.ts';
 import { connectRaw, type RawClient } from '../../support/clients/raw-client.ts';
@@ -15,9 +16,9 @@ import { oneRoute, startProxy, type TestProxy } from '../../support/proxy.ts';
 const IDLE_MS = 300;
 const EVERY_MS = 30;
 const closers = closeAfterEach();
-let asked: Mock<(socket: Socket, repetitions: number) => boolean>;
+let asked: Mock<PeerWatch['watch']>;
 beforeEach(() => {
-  asked = vi.spyOn(UnansweredPeers.prototype, 'has').mockReturnValue(false);
+  asked = vi.spyOn(PeerWatch.prototype, 'watch').mockReturnValue();
 });
 afterEach(() => vi.restoreAllMocks());
 
@@ -60,10 +61,14 @@ const untilAsked = (): Promise<void> =>
   vi.waitFor(() => expect(asked.mock.calls.length).toBeGreaterThan(2), { timeout: 10_000 });
 /** The client's socket at the gateway has the gateway's port. */
 const clientsAreGone = (proxy: TestProxy): void => {
-  asked.mockImplementation((socket) => socket.localPort === proxy.port);
+  asked.mockImplementation((socket, _patienceMs, onGone) => {
+    if (socket.localPort === proxy.port) setImmediate(onGone);
+  });
 };
 const backendsAreGone = (backend: RawOrigin): void => {
-  asked.mockImplementation((socket) => socket.remotePort === backend.port);
+  asked.mockImplementation((socket, _patienceMs, onGone) => {
+    if (socket.remotePort === backend.port) setImmediate(onGone);
+  });
 };
 
 it('an upload ends with 504 at the next idle time-out, although the client sends', async () => {
@@ -77,6 +82,35 @@ it('an upload ends with 504 at the next idle time-out, although the client sends
   const response = await client.response({ timeoutMs: 10_000 });
   expect([response.status, JSON.parse(response.body)]).toMatchObject([504, { code: 'upstream_timeout' }]);
   expect(proxy.failures).toEqual(['idle_timeout']);
+});
+
+it('a session of HTTP/2 whose backend did not answer one stream is asked, for its other streams', async () => {
+  let pings = 0;
+  const server = http2.createServer();
+  server.on('stream', (stream) => {
+    stream.on('error', () => undefined).resume();
+    stream.respond({ ':status': 200 });
+    stream.write('begun');
+  });
+  server.on('session', (session) => session.on('ping', () => pings++));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  closers.push(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  const proxy = await startProxy(oneRoute({ backendPort: port, revision: { backend_protocol: 'h2' } }), {
+    options: { idleTimeoutMs: IDLE_MS },
+  });
+  closers.push(() => proxy.close());
+  const client = await open(proxy, 'POST /a/v1/x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked');
+  let isClosed = false;
+  client.socket.once('close', () => (isClosed = true));
+  often(() => client.write('1\r\nx\r\n'));
+  await untilAsked();
+  expect([client.received().includes('begun'), pings]).toEqual([true, 0]);
+  asked.mockImplementation((socket, _patienceMs, onGone) => {
+    if (socket.remotePort === port) setImmediate(onGone);
+  });
+  await untilHolds(() => isClosed && pings === 1, 'the stream has ended, and the session is asked');
 });
 
 const EVENTS = 'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n';

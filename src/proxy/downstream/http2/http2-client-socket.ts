@@ -8,6 +8,7 @@
  * stream-intake.ts. An incomplete response ends in RST_STREAM, never in END_STREAM, so that a part is never taken for
  * the whole.
  */
+import type { Socket } from 'node:net';
 import { ErrorCode, FRAME_BYTES_MAX } from '../../../http/http2/frames.ts';
 import { encodeFields, encodeStatus } from '../../../http/http2/hpack/encoder.ts';
 import { BodyQueue } from '../../io/body-queue.ts';
@@ -34,7 +35,7 @@ export interface StreamHost {
   readonly wire: ClientWire;
   readonly guard: Http2Guard;
   /** See `ClientSocket`. */
-  isUnanswered(): boolean;
+  readonly tcpSocket: Socket | undefined;
   /** See `ClientSocket.retain`. */
   retain(bytes: Buffer): (() => void) | undefined;
   /** The engine has written the whole response: `afterResponse` must be called once it has ended the exchange. */
@@ -147,8 +148,8 @@ export class Http2ClientSocket implements ClientSocket, WireStream {
     return this.#isOver || this.#queue.isEmpty;
   }
 
-  isUnanswered(): boolean {
-    return this.#host.isUnanswered();
+  get tcpSocket(): Socket | undefined {
+    return this.#host.tcpSocket;
   }
 
   pause(): void {

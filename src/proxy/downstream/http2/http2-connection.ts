@@ -8,6 +8,7 @@
  *
  * CONNECT only for WebSockets (RFC 8441). No server push, no priorities (RFC 9113 section 5.3 has none).
  */
+import type { Socket } from 'node:net';
 import { ErrorCode } from '../../../http/http2/frames.ts';
 import { Connection } from '../connection.ts';
 import type { FrameSocket, ClientSocketEvents } from '../client-socket.ts';
@@ -283,8 +284,8 @@ export class Http2Connection
     return socket;
   }
 
-  isUnanswered(): boolean {
-    return this.#socket.isUnanswered();
+  get tcpSocket(): Socket | undefined {
+    return this.#socket.tcpSocket;
   }
 
   retain(bytes: Buffer): (() => void) | undefined {

@@ -5,6 +5,7 @@
  *
  * A response that is not gRPC passes unchanged.
  */
+import type { Socket } from 'node:net';
 import { fieldsOfLines } from '../../../http/fields/field-lists.ts';
 import { Base64Decoder, base64Piece } from '../../../http/grpc/base64-stream.ts';
 import { grpcTypeOf, trailerMessage, webTypeOf, type GrpcWebForm } from '../../../http/grpc/grpc-web.ts';
@@ -56,8 +57,8 @@ export class GrpcWebUpstream implements Upstream {
     return this.#inner.connected;
   }
 
-  isUnanswered(): boolean {
-    return this.#inner.isUnanswered?.() ?? false;
+  get tcpSocket(): Socket | undefined {
+    return this.#inner.tcpSocket;
   }
 
   get isUnsent(): boolean {
@@ -103,6 +104,10 @@ export class GrpcWebUpstream implements Upstream {
   endBody(isChunked: boolean, trailers: string): void {
     if (this.#decoder === undefined) this.#inner.endBody(isChunked, trailers);
     else if (this.#isEndSound()) this.#inner.endBody(true, trailers);
+  }
+
+  suspect(): void {
+    this.#inner.suspect?.();
   }
 
   pauseReading(): void {

@@ -192,8 +192,8 @@ export class BackendSession implements ChosenFrom, StreamHost, LinkOwner, WireOw
     if (this.#phase === 'open') this.#ping();
   }
 
-  isUnanswered(): boolean {
-    return this.#link.isUnanswered();
+  get tcpSocket(): net.Socket {
+    return this.#link.tcpSocket;
   }
 
   leave(stream: BackendStream, code: number | undefined): void {

@@ -9,6 +9,7 @@
  * While it is paused it keeps what arrives and returns no flow-control window, so that it holds at most a window of
  * the response.
  */
+import type { Socket } from 'node:net';
 import { BodyFraming } from '../../../http/bodies/framing.ts';
 import { fieldsOfLines } from '../../../http/fields/field-lists.ts';
 import { ErrorCode, FRAME_BYTES_MAX } from '../../../http/http2/frames.ts';
@@ -37,8 +38,8 @@ export interface StreamHost {
   heard(): void;
   /** A stream has received nothing for the whole patience of its exchange: the backend may be gone. */
   suspect(): void;
-  /** See `Upstream.isUnanswered`. */
-  isUnanswered(): boolean;
+  /** See `Upstream.tcpSocket`. */
+  readonly tcpSocket: Socket;
   /** See `Upstream.retain`. */
   retain(bytes: Buffer): (() => void) | undefined;
   /**
@@ -109,8 +110,8 @@ export class BackendStream implements Upstream, WireStream {
     return this.#framing !== undefined && !this.isEndSeen;
   }
 
-  isUnanswered(): boolean {
-    return this.#host?.isUnanswered() ?? false;
+  get tcpSocket(): Socket | undefined {
+    return this.#host?.tcpSocket;
   }
 
   acquire(client: UpstreamClient, requestMethod: string): void {
@@ -248,6 +249,10 @@ export class BackendStream implements Upstream, WireStream {
 
   retain(bytes: Buffer): (() => void) | undefined {
     return this.#host === undefined ? RELEASE_NOTHING : this.#host.retain(bytes);
+  }
+
+  suspect(): void {
+    this.#host?.suspect();
   }
 
   /** Ends the exchange: does nothing when it is complete, and cancels it otherwise. */
