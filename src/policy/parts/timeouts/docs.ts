@@ -11,6 +11,7 @@ const TEXT = `| field | from … to | then | without it |
 - Milliseconds from 1 to 86,400,000, checked every 50 ms.
 - The part is inherited whole: a revision's \`{"first_byte_ms": 500}\` removes the \`total_ms\` of an app.
 - Without \`total_ms\` a body may arrive as slowly as one byte per \`idle_ms\`. A [minimum pace](#min_body_bytes_per_sec) ends such a request body.
+- A peer that reads slowly makes progress only when the system has room for more. With a fast network that may be a third of 4 MiB, so a peer that reads less than some 25 KB/s may be taken for one that has stopped. \`sysctl net.ipv4.tcp_notsent_lowat=131072\` lets the system hold less, so that 10 KB/s are enough for an \`idle_ms\` of 60,000.
 - \`total_ms\` covers all attempts together, and also streams and Server-Sent Events. For WebSockets it ends with the 101.
 - \`connect_ms\` and \`first_byte_ms\` apply to each attempt.`;
 
