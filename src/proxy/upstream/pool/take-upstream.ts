@@ -27,17 +27,24 @@ export function takeUpstream(
   isRepeatable: boolean,
 ): Upstream {
   const { pool, permits } = exchange.context;
-  const isHttp2 = !isUpgrade && pool.http2.serves(backend);
-  if (isHttp2 || exchange.upstreamProtocol !== undefined) exchange.askedIn(isHttp2 ? 'HTTP/2' : undefined);
-  if (isHttp2)
-    return translated(pool.http2.stream(backend, route.version.app.id, isRepeatable), exchange, route);
-  const isPooled = !fresh && !isUpgrade;
-  const pooled = isPooled
-    ? isRepeatable
-      ? pool.take(backend)
-      : pool.takeFresh(backend, FRESH_IDLE_MS)
-    : undefined;
-  return pooled ?? pool.open(backend, permits.idleMax(backend));
+  if (!isUpgrade && pool.http2.serves(backend)) return takeStream(exchange, route, backend, isRepeatable);
+  if (exchange.upstreamProtocol !== undefined) exchange.askedIn(undefined);
+  if (!fresh && !isUpgrade) {
+    const pooled = isRepeatable ? pool.take(backend) : pool.takeFresh(backend, FRESH_IDLE_MS);
+    if (pooled !== undefined) return pooled;
+  }
+  return pool.open(backend, permits.idleMax(backend));
+}
+
+function takeStream(
+  exchange: Exchange,
+  route: Route,
+  backend: CompiledBackend,
+  isRepeatable: boolean,
+): Upstream {
+  exchange.askedIn('HTTP/2');
+  const { pool } = exchange.context;
+  return translated(pool.http2.stream(backend, route.version.app.id, isRepeatable), exchange, route);
 }
 
 /** Translates a gRPC-Web call to gRPC. */
