@@ -82,6 +82,35 @@ it.each([
   },
 );
 
+it('a privilege that is granted for columns only', { timeout: 60_000 }, async () => {
+  const [app] = await rig.server.query(
+    owner,
+    "select string_agg(quote_ident(attname), ', ') as names from pg_attribute where attrelid = 'app'::regclass and attnum > 0",
+  );
+  const names = String(app?.['names']);
+  await sql(
+    'revoke update on config_state from gateway; grant update (config_version) on config_state to gateway',
+  );
+  await sql(`revoke insert on app from gateway; grant insert (${names}) on app to gateway`);
+  const before = logged('the database cannot be written');
+  const named = (name: string) => ({ name, slug: name, gateway_path: `/${name}` });
+  expect((await gateway.api('POST', '/apps', named('granted'))).status, 'PostgreSQL allows it').toBe(201);
+  // Longer than the gateway asks for privileges by itself.
+  await new Promise((resolve) => setTimeout(resolve, 6_000));
+  expect([await problems(), await reason()]).toEqual([{}, null]);
+  expect(logged('the database cannot be written')).toBe(before);
+  // Without the privilege for a column that the write names, the refusal shows.
+  await sql('revoke insert (slug) on app from gateway');
+  expect((await gateway.api('POST', '/apps', named('refused'))).status).toBe(503);
+  await expect
+    .poll(problems, SOON)
+    .toEqual({ database_unwritable: expect.stringContaining('permission denied for table app') });
+  await sql('grant insert on app to gateway; grant update on config_state to gateway');
+  await expect
+    .poll(async () => [await change(), await problems(), await reason()], SOON)
+    .toEqual([200, {}, null]);
+});
+
 it('a privilege that only some writes need', { timeout: 60_000 }, async () => {
   const webhook = { name: 'w', url: 'http://hook.test/', events: ['*'] };
   const create = async (): Promise<number> => (await gateway.api('POST', '/webhooks', webhook)).status;
