@@ -9,8 +9,11 @@ import { EXIT_CODES } from './exit-codes.ts';
 import { NO_SERVICE_MANAGER, type ServiceManager } from './service-manager.ts';
 
 export interface Running {
-  /** SIGUSR2: another process takes over, or has failed to. */
-  takeover(): Promise<void>;
+  /**
+   * SIGUSR2: another process takes over, or has failed to.
+   * @param signals how many of them came during the start; else 1
+   */
+  takeover(signals: number): Promise<void>;
   /** SIGHUP: reads files again; undefined when there are none to read. */
   readonly reload?: (() => Promise<void>) | undefined;
   stop(): Promise<void>;
@@ -58,7 +61,7 @@ export async function runUntilSignal(
   let takeoverRequests = 0;
   process.on('SIGUSR2', () => {
     if (takeover === undefined) takeoverRequests += 1;
-    else void takeover();
+    else void takeover(1);
   });
   let reload: Running['reload'];
   let isAskedToReload = false;
@@ -71,9 +74,8 @@ export async function runUntilSignal(
     });
   const run = async (): Promise<number> => {
     const gateway = await start();
-    takeover = () => gateway.takeover();
-    // A second request takes back the first.
-    if (takeoverRequests % 2 === 1) void takeover();
+    takeover = (signals) => gateway.takeover(signals);
+    if (takeoverRequests > 0) void takeover(takeoverRequests);
     reload = async () => {
       service.reloading();
       await gateway.reload?.();

@@ -83,8 +83,11 @@ export { migrateDatabase } from './database.ts';
 export { createLogging } from './telemetry.ts';
 
 export interface Gateway {
-  /** SIGUSR2: another process requests or returns the management port (control/takeover/takeover.ts). */
-  takeover(): Promise<void>;
+  /**
+   * SIGUSR2: another process requests or returns the management port (control/takeover/takeover.ts).
+   * @param signals how many of them came
+   */
+  takeover(signals: number): Promise<void>;
   /** Reads certificates and configuration files again; undefined where there are none. */
   readonly reload: (() => Promise<void>) | undefined;
   /** Drains and stops everything; resolves when nothing is running. */
@@ -165,6 +168,7 @@ export async function startGateway(options: StartOptions, logging: Logging): Pro
           else claim(pidFile, 'any', log);
         },
         isAlone: () => predecessor?.hasEnded() ?? true,
+        portFreed: async () => predecessor?.freed(),
         successor: successorIn(pidFile, log),
         mayWrite: () => alone.promise,
         refuseWrites: async () => alone.reject(unusableDatabase('this gateway is stopping')),
@@ -197,6 +201,8 @@ interface Folder {
   claimFolder(): void;
   /** Whether no gateway that is taken over still runs. */
   isAlone(): boolean;
+  /** Resolves when a gateway that is taken over has closed its management port. */
+  portFreed(): Promise<void>;
   readonly successor: Successor;
   /** Resolves when no request can reach a gateway that is taken over, and would not see a write. */
   mayWrite(): Promise<void>;
@@ -241,7 +247,7 @@ async function startParts(options: LoggedStart, folder: Folder): Promise<Gateway
     const management = await createManagement(parts, supervisor, changes, tls, further);
     undo.add(() => Promise.all([folder.refuseWrites(), management.close(), parts.acme.service?.stop()]));
     // The management port first: of two gateways started at the same time, only one may serve traffic.
-    const managementPort = await listenForManagement(management, settings);
+    const managementPort = await listenForManagement(management, settings, () => folder.portFreed());
     connecting.ownListeners.set('management', managementPort);
     // Before there is traffic. From now on, writes of other nodes wait for this node.
     if (recovering === undefined) await changes.cluster.join(repository.cluster);
@@ -268,7 +274,7 @@ async function startParts(options: LoggedStart, folder: Folder): Promise<Gateway
       await stopAfter(settings.proxy.drainGraceMs, undo);
     };
     const reload = reloadOf([watches.hasAny ? watches : undefined, parts.collectorFiles, configFile]);
-    return { takeover: () => takeover.request(), reload, stop };
+    return { takeover: (signals) => takeover.request(signals), reload, stop };
   } catch (error) {
     await undo.undo();
     throw error;

@@ -282,10 +282,12 @@ function configTrials(
 export async function listenForManagement(
   management: ManagementListening,
   settings: Settings,
+  portFreed: () => Promise<void>,
 ): Promise<number> {
   const { host, port, unixSocket: path, unixSocketMode } = settings.server;
   let bound: number;
   try {
+    await portFreed();
     bound = (await management.listen(host, port)).port;
   } catch (error) {
     throw listenError('management', `${host}:${port}`, error);

@@ -81,6 +81,16 @@ export function assertClaimed(pidFile: PidFile | undefined): void {
   if (pidFile !== undefined && pid !== undefined) throw sharedFolder(pidFile, pid);
 }
 
+/** @returns a process that takes over from the same gateway already */
+function announced(pidFile: PidFile | undefined, from: number, log: Logger): number | undefined {
+  try {
+    return pidFile?.announce(from);
+  } catch (error) {
+    log.debug({ err: error }, 'cannot write the file that names this process to the running gateway');
+    return undefined;
+  }
+}
+
 /** Takes over from the running gateway; undefined when there is none. */
 export async function takeover(
   pidFile: PidFile | undefined,
@@ -93,11 +103,12 @@ export async function takeover(
     log.info('there is no running gateway to take over from');
     return undefined;
   }
-  try {
-    pidFile?.announce();
-  } catch (error) {
-    log.debug({ err: error }, 'cannot write the file that names this process to the running gateway');
-  }
+  const rival = announced(pidFile, pid, log);
+  if (rival !== undefined)
+    throw new StartError(
+      `Cannot take over: the process with the id ${rival} takes over from the gateway with the process id ${pid} already; ` +
+        'expected one takeover at a time (wait until that process serves or has ended, then start this one again)',
+    );
   try {
     return await requestTakeover(pid, server, systemClock);
   } catch (error) {

@@ -4,7 +4,7 @@
  * `headgate.db` or `headgate.snapshot`. It contains the process id and the start time of the process (field 22 of
  * `/proc/<pid>/stat`, proc(5)), because process ids are reused: a file left by a crash must not name an unrelated
  * process. The process keeps the file open, which distinguishes a folder from a copy of it. A process that is about to
- * take over writes the same into a second file, with `.next` after the name.
+ * take over writes the same into a second file, with `.next` after the name, which only one process at a time can do.
  */
 import {
   closeSync,
@@ -32,8 +32,12 @@ export interface PidFile {
   otherPid(): number | undefined;
   /** Like `otherPid`, but only if that process has this very file open; undefined for a copied folder. */
   holder(): number | undefined;
-  /** Writes this process into the second file. Throws the system's error when it cannot be written. */
-  announce(): void;
+  /**
+   * Writes this process into the second file. Throws the system's error when it cannot be written.
+   * @param from the process that is to be taken over, which may be in the second file since its own takeover
+   * @returns the process that the second file names instead, if it is alive: it takes over already
+   */
+  announce(from: number): number | undefined;
   /** The process that the second file names, if it is alive and not this one. */
   nextPid(): number | undefined;
   /** Removes the files that still name this process. Throws the system's error when one cannot be removed. */
@@ -102,7 +106,7 @@ export function pidFileOf(file: string): PidFile {
     },
     otherPid,
     holder,
-    announce: () => writeFileSync(nextPath, `${own}\n`, { mode: 0o644 }),
+    announce: (from) => announceIn(nextPath, `${own}\n`, (where) => other(pidIn(named(where)), from)),
     nextPid: () => pidIn(named(nextPath)),
     release() {
       close();
@@ -111,10 +115,54 @@ export function pidFileOf(file: string): PidFile {
   };
 }
 
+/**
+ * Writes the file, unless it names a process, which is returned.
+ * @param otherIn the live process that a file names, if it must not be replaced
+ */
+function announceIn(
+  path: string,
+  text: string,
+  otherIn: (path: string) => number | undefined,
+): number | undefined {
+  const temporary = `${path}.${process.pid}.new`;
+  const removed = `${path}.${process.pid}.old`;
+  try {
+    writeFileSync(temporary, text, { mode: 0o644 });
+    if (linkNew(temporary, path)) return undefined;
+    const first = otherIn(path);
+    if (first !== undefined) return first;
+    // Several processes may find the same file of one that has ended; only one of them moves it away.
+    const late = moved(path, removed) ? otherIn(removed) : undefined;
+    if (late !== undefined) {
+      linkNew(removed, path);
+      return late;
+    }
+    if (linkNew(temporary, path)) return undefined;
+    const winner = otherIn(path);
+    // Without a winner the file system has no links.
+    if (winner === undefined) renameSync(temporary, path);
+    return winner;
+  } finally {
+    for (const each of [temporary, removed]) rmSync(each, { force: true });
+  }
+}
+
 /** False if the file exists or the file system has no links. Of two processes, one succeeds. */
 function linkNew(existing: string, path: string): boolean {
   try {
     linkSync(existing, path);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const other = (pid: number | undefined, than: number): number | undefined => (pid === than ? undefined : pid);
+
+/** False if there is no such file. */
+function moved(from: string, to: string): boolean {
+  try {
+    renameSync(from, to);
     return true;
   } catch {
     return false;

@@ -59,6 +59,19 @@ test('the first signal of another process after one that vanished is no second o
   expect(seen, 'it has failed').toEqual(['closed', 'open', 'failed']);
 });
 
+test.each([
+  { signals: 1, pid: undefined, seen: ['closed'], of: 'an unknown process asks' },
+  { signals: 2, pid: undefined, seen: [], of: 'an unknown process has asked and given up' },
+  { signals: 1, pid: 7, seen: ['closed'], of: 'a process asks' },
+  { signals: 2, pid: 7, seen: ['closed'], of: 'a process asks, after one that vanished' },
+  { signals: 3, pid: 7, seen: ['closed'], of: 'a process asks, after one that gave up' },
+])('$signals signals of the start: $of', async ({ signals, pid, seen: expected }) => {
+  const { seen, next, responder } = start();
+  next.pid = pid;
+  await responder.request(signals);
+  expect(seen).toEqual(expected);
+});
+
 test('a new process that does not announce itself has a while', async () => {
   const { seen, responder } = start(100);
   await responder.request();

@@ -12,7 +12,8 @@
  * written a file with its process id (pid-file.ts). In both cases the old process reopens its management port and
  * claims the folder, which the new one may have claimed already. A signal alone does not tell who sent it: that of
  * another new process, which comes after one that vanished, is told from the second one of the first by that file.
- * Without the file, as with a version that does not write it, a timer expires.
+ * Without the file, as with a version that does not write it, a timer expires. Only one process at a time may write
+ * the file; another one that wants to take over sends no signal.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock } from '../../lib/clock.ts';
@@ -70,10 +71,16 @@ export class TakeoverResponder {
     this.#resumeMs = resumeMs;
   }
 
-  /** Never rejects. Requests are carried out one after another. */
-  request(): Promise<void> {
+  /**
+   * Never rejects. Requests are carried out one after another.
+   * @param signals number of the signals that came until now; several came during the start
+   */
+  request(signals = 1): Promise<void> {
     return this.#then(() => {
       const pid = this.#successor.pid();
+      // Of two signals of an unknown process the second takes back the first. One that is alive waits for an answer,
+      // however often others signalled that have vanished or given up.
+      if (pid === undefined && signals % 2 === 0) return undefined;
       if (!this.#management.isSuspended) return this.#suspend(pid);
       // Another one tries after the first has vanished.
       if (pid !== undefined && pid !== this.#pid) return this.#waitFor(pid);
@@ -141,6 +148,12 @@ export class TakeoverResponder {
 /** The new process, from the moment at which it may open its ports. Either `cancel` or `complete` is to be called. */
 export interface Takeover {
   cancel(): void;
+  /**
+   * Resolves when the management address is free. It was when the takeover began, but an old process that was only
+   * starting opens its port first, and closes it as soon as it has started.
+   * @throws Error when it is not free in time
+   */
+  freed(): Promise<void>;
   complete(): void;
   /** Whether the old process is gone. */
   hasEnded(): boolean;
@@ -172,16 +185,22 @@ export async function requestTakeover(pid: number, address: Address, clock: Cloc
       return true;
     }
   };
-  signal('SIGUSR2');
-  const deadlineMs = clock.monotonicMs() + PORT_TIMEOUT_MS;
-  while ((await listeningError(address)) !== undefined) {
-    if (clock.monotonicMs() > deadlineMs) {
-      signal('SIGUSR2');
-      throw new Error(
-        `process ${pid} did not free ${address.host}:${address.port} within ${PORT_TIMEOUT_MS} ms`,
-      );
+  const freed = async (): Promise<void> => {
+    const deadlineMs = clock.monotonicMs() + PORT_TIMEOUT_MS;
+    while ((await listeningError(address)) !== undefined) {
+      if (clock.monotonicMs() > deadlineMs)
+        throw new Error(
+          `process ${pid} did not free ${address.host}:${address.port} within ${PORT_TIMEOUT_MS} ms`,
+        );
+      await pause(PORT_POLL_MS);
     }
-    await pause(PORT_POLL_MS);
+  };
+  signal('SIGUSR2');
+  try {
+    await freed();
+  } catch (error) {
+    signal('SIGUSR2');
+    throw error;
   }
   const accepts = (ports: readonly number[]): boolean => {
     const listening = ports.flatMap((port) => [...listeningSockets(port)]);
@@ -190,6 +209,7 @@ export async function requestTakeover(pid: number, address: Address, clock: Cloc
   };
   return {
     cancel: () => signal('SIGUSR2'),
+    freed,
     complete: () => signal('SIGTERM'),
     hasEnded,
     async left(ports, graceMs) {

@@ -3,7 +3,7 @@
  * database is away.
  */
 import { once } from 'node:events';
-import { existsSync, cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -111,6 +111,40 @@ describe('two gateways on SQLite in one folder', TIMEOUT, () => {
     expect((await exited)[0]).toBe(0);
     expect(second.process.exitCode).toBeNull();
     expect((await second.api('GET', '/apps')).status).toBe(200);
+  });
+});
+
+describe('takeovers of a gateway that is still starting', TIMEOUT, () => {
+  it('are done by one process, and the other one is told about it', async () => {
+    const ports = { management: await freePort(), proxy: await freePort() };
+    const launch = async (args: readonly string[]): Promise<TestGateway> => {
+      const gateway = await startGateway({ folder, ports, env: settings(), args });
+      gateways.push(gateway);
+      return gateway;
+    };
+    const data = join(folder, 'data');
+    const first = launch([]);
+    const ended = first.then(async ({ process: child }) => {
+      if (child.exitCode === null) await once(child, 'exit');
+    });
+    await expect.poll(() => existsSync(join(data, 'headgate.pid')), { timeout: 20_000 }).toBe(true);
+    const takingOver = ['start', '--take-over'];
+    const started = await Promise.allSettled([launch(takingOver), launch(takingOver)]);
+    // One of them may be so late that it takes over from the other.
+    expect(started.some(({ status }) => status === 'fulfilled')).toBe(true);
+    for (const one of started)
+      if (one.status === 'rejected')
+        expect(String(one.reason)).toMatch(
+          /Cannot take over: the process with the id \d+ takes over from the gateway with the process id \d+ already/,
+        );
+    // The first one has served, or has found its port taken.
+    await ended.catch(() => undefined);
+    const serving = () => gateways.filter(({ process: child }) => child.exitCode === null);
+    await expect.poll(() => serving().length, { timeout: 20_000 }).toBe(1);
+    const [after] = serving() as [TestGateway];
+    expect((await after.api('GET', '/apps')).status).toBe(200);
+    expect(await after.stop()).toBe(0);
+    expect(readdirSync(data).filter((name) => name.includes('.pid'))).toEqual([]);
   });
 });
 

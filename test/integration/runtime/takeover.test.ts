@@ -197,6 +197,30 @@ describe('headgate start --take-over', () => {
     },
   );
 
+  it('three times at once: one takes over, and the others are told', TIMEOUT, async () => {
+    const before = await start();
+    await createService(before, 'a', origin.port);
+    let done = false;
+    const asking = [true, false].map((keepsAlive) => askOnAndOn(before.proxyPort, keepsAlive, () => done));
+    const exited = once(before.process, 'exit');
+    const started = await Promise.allSettled([start(TAKE_OVER), start(TAKE_OVER), start(TAKE_OVER)]);
+    expect((await exited)[0]).toBe(0);
+    // One of them may be so late that it takes over from another of them.
+    const serving = () => running.filter(({ process: child }) => child.exitCode === null);
+    await until(() => serving().length === 1, 20_000);
+    const [after] = serving();
+    for (const one of started)
+      if (one.status === 'rejected')
+        expect(String(one.reason)).toMatch(
+          /Cannot take over: the process with the id \d+ takes over from the gateway with the process id \d+ already/,
+        );
+    await after?.must('PATCH', revisionPath('a'), { backend_base_path: '/kept' });
+    done = true;
+    expect([...new Set((await Promise.all(asking)).flat())]).toEqual(['200']);
+    expect(await after?.stop()).toBe(0);
+    expect(readdirSync(folder).filter((name) => name.startsWith('headgate.pid'))).toEqual([]);
+  });
+
   it('that fails after it has claimed the folder gives it back', TIMEOUT, async () => {
     const before = await start();
     const file = join(folder, 'headgate.pid');
