@@ -9,6 +9,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { createClient, createCluster, createSentinel } from '@redis/client';
 import { messageOf } from '../../../lib/error-message.ts';
 import { parseRedisUrl, type RedisTarget } from '../../../model/redis-url.ts';
+import { RubbishAnswer } from './answer-bounds.ts';
+import { guardDecoders } from './guarded-decoder.ts';
 
 export interface ConnectOptions {
   /** In one of the formats of model/redis-url.ts. */
@@ -41,6 +43,7 @@ const PRIMARY_CONNECTIONS = 8;
 export function createCommander({ url, connectTimeoutMs }: ConnectOptions): Commander {
   const target = parseRedisUrl(url);
   if (target === undefined) throw new Error('The URL of the limit store has none of the known formats');
+  guardDecoders();
   const common = commonOptions(target, connectTimeoutMs);
   if (target.kind === 'cluster') return clusterCommander(target, common);
   return target.kind === 'sentinel' ? sentinelCommander(target, common) : singleCommander(target, common);
@@ -75,7 +78,11 @@ class Failures {
 function singleCommander({ hosts, database }: RedisTarget, common: CommonOptions): Commander {
   const client = createClient({ ...common, socket: { ...common.socket, ...hosts[0]! }, database });
   const failures = new Failures();
-  client.on('error', failures.note);
+  client.on('error', (error: unknown) => {
+    failures.note(error);
+    // The caller makes another client, and not at once.
+    if (error instanceof RubbishAnswer && client.isOpen) client.destroy();
+  });
   return {
     lastFailure: failures.last,
     send: (_key, args) => client.sendCommand(args),

@@ -144,7 +144,7 @@ function readGrant(reply: unknown, { need, extra }: GrantRequest): GrantReply | 
 }
 
 function isNumbers(reply: unknown): reply is number[] {
-  return Array.isArray(reply) && reply.every((value) => typeof value === 'number');
+  return Array.isArray(reply) && reply.every(Number.isSafeInteger);
 }
 
 function reasonOf(error: unknown): string {
