@@ -29,6 +29,12 @@ export interface EventBatch {
   readonly reached: string;
 }
 
+/** What a reader that follows the events gets next. */
+export interface FollowedEvents extends EventBatch {
+  /** As `RemovedEvents`, at the moment at which the events were read: a later id than theirs was removed unread. */
+  readonly removedUpTo: string;
+}
+
 export interface RemovedEvents {
   /** An id; '' for none. */
   readonly upTo: string;
@@ -42,6 +48,8 @@ export interface EventStore {
   append(events: readonly NewEvent[]): Promise<readonly GatewayEvent[]>;
   /** Events after an id ('': from the oldest), in the order of their ids, at most `limit`. */
   after(id: string, limit: number, filter: EventFilter): Promise<EventBatch>;
+  /** As `after`, with the last removed event that the filter may match. */
+  follow(id: string, limit: number, filter: EventFilter): Promise<FollowedEvents>;
   /** @param page `after` and `nextAfter` are ids of events */
   list(page: PageRequest, filter: EventFilter): Promise<Page<GatewayEvent>>;
   /** The oldest and the newest stored id; '' when there is none. */

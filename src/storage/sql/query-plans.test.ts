@@ -53,6 +53,7 @@ async function useEvents(repository: Repository, appId: string): Promise<void> {
   const [event] = await events.append([noticed('x', { dedupe_key: 'x' })]);
   const filter = { types: ['key.*'], app_ids: [appId], since: at(0), until: at(1) };
   await events.after('', 10, filter);
+  await events.follow('', 10, filter);
   await events.list({ ...FIRST, order: 'newest_first' }, filter);
   await events.bounds();
   await repository.read((db) => db.listWebhooks(FIRST));

@@ -1,8 +1,8 @@
 import { get, type IncomingMessage } from 'node:http';
-import { expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { systemClock, timestamp } from '../../../lib/clock.ts';
 import { SECRET_PLACES } from '../../../policy/secret-places.ts';
-import type { EventBatch } from '../../../storage/event-store.ts';
+import type { FollowedEvents } from '../../../storage/event-store.ts';
 import { openSqlite } from '../../../storage/sqlite/sqlite.ts';
 import { until } from '../../../../test/support/measure/until.ts';
 import { ADMIN_TOKEN, startManagement, START_MS } from '../../management.fixture.ts';
@@ -20,7 +20,9 @@ const EVENT = {
  * A feed of a database in memory, which ends with the test.
  * @param around wraps each read of events; `read` does it
  */
-async function openFeed(around: (read: () => Promise<EventBatch>) => Promise<EventBatch> = (read) => read()) {
+async function openFeed(
+  around: (read: () => Promise<FollowedEvents>) => Promise<FollowedEvents> = (read) => read(),
+) {
   const repository = await openSqlite({
     secretPlaces: SECRET_PLACES,
     path: ':memory:',
@@ -30,7 +32,7 @@ async function openFeed(around: (read: () => Promise<EventBatch>) => Promise<Eve
   const { driver, events } = repository;
   const feed = new EventFeed({
     driver,
-    events: { ...events, after: (...query) => around(() => events.after(...query)) },
+    events: { ...events, follow: (...query) => around(() => events.follow(...query)) },
     onEvents: (listener) => repository.onEvents(listener),
   });
   onTestFinished(async () => {
@@ -46,7 +48,7 @@ it('lets a reader that is gone without a word give way, first of the same caller
   const ended: string[] = [];
   const open = (actorId: string, name: string): FeedReader | string =>
     feed.open(
-      { actorId, filter: {}, after: NO_EVENT, isUnanswered: () => gone.has(name) },
+      { actorId, filter: {}, after: NO_EVENT, knownRemoved: '', isUnanswered: () => gone.has(name) },
       { write: () => true, end: () => void ended.push(name) },
     );
   for (let count = 0; count < STREAMS_PER_ACTOR_MAX; count++) open('ada', `ada${count}`);
@@ -73,7 +75,13 @@ it('reads an event once for all readers, and gives all of them every event in or
   const got: string[][] = Array.from({ length: STREAMS_MAX }, () => []);
   for (const [index, ids] of got.entries())
     feed.open(
-      { actorId: String(index % 8), filter: {}, after: NO_EVENT, isUnanswered: () => false },
+      {
+        actorId: String(index % 8),
+        filter: {},
+        after: NO_EVENT,
+        knownRemoved: '',
+        isUnanswered: () => false,
+      },
       {
         write: (text) => {
           ids.push(/^id: (.*)$/m.exec(text)?.[1] ?? '');
@@ -108,7 +116,7 @@ it('does not take for the newest what was read before an event was there', async
   const got = { early: 0, late: 0 };
   const [early] = (['early', 'late'] as const).map((name) =>
     feed.open(
-      { actorId: name, filter: {}, after: NO_EVENT, isUnanswered: () => false },
+      { actorId: name, filter: {}, after: NO_EVENT, knownRemoved: '', isUnanswered: () => false },
       { write: () => (got[name]++, true), end: () => undefined },
     ),
   );
@@ -118,6 +126,70 @@ it('does not take for the newest what was read before an event was there', async
   await events.append([EVENT]);
   await until(() => got.early === 1 && got.late === 1, 2_000);
   expect(got).toEqual({ early: 1, late: 1 });
+});
+
+describe('a reader that stalls while events are removed', () => {
+  const OTHER = { ...EVENT, type: 'key.expired' } as const;
+
+  /** A reader that takes one text, and no more until it is let. */
+  async function stalled(filter: { types?: string[] }) {
+    const { feed, events } = await openFeed();
+    const got: string[] = [];
+    const room = { texts: 1 };
+    await events.append([EVENT, OTHER, EVENT, EVENT, EVENT]);
+    const reader = feed.open(
+      { actorId: 'ada', filter, after: NO_EVENT, knownRemoved: '', isUnanswered: () => false },
+      {
+        write: (text) => {
+          if (got.length >= room.texts) return false;
+          got.push(/^event: (.*)$/m.exec(text)?.[1] ?? '');
+          return true;
+        },
+        end: () => undefined,
+      },
+    ) as FeedReader;
+    await until(() => got.length === 1, 2_000);
+    const resume = async (texts: number): Promise<string[]> => {
+      room.texts = Infinity;
+      reader.wake();
+      await until(() => got.length >= texts, 2_000);
+      // Nothing comes twice.
+      reader.wake();
+      await new Promise((done) => setTimeout(done, 50));
+      return got;
+    };
+    return { events, resume };
+  }
+
+  it('is told once that it misses some', async () => {
+    const { events, resume } = await stalled({});
+    // Its piece is read already; what comes later is removed unread.
+    await events.append(Array.from({ length: 20 }, () => EVENT));
+    while (!(await events.trim({ maxEvents: 4, maxAgeMs: 3_600_000 }))) continue;
+    const got = await resume(6);
+    expect(got.filter((name) => name === 'gap')).toEqual(['gap']);
+    expect(got.slice(0, 6), 'after what it had been given').toEqual([
+      ...Array.from({ length: 5 }, () => 'event'),
+      'gap',
+    ]);
+    expect(got.at(-1)).toBe('event');
+  });
+
+  it('is told nothing if what it misses has a type that it does not read', async () => {
+    const { events, resume } = await stalled({ types: ['key.expired'] });
+    await events.append([...Array.from({ length: 20 }, () => EVENT), OTHER]);
+    while (!(await events.trim({ maxEvents: 6, maxAgeMs: 3_600_000 }))) continue;
+    expect(await resume(2)).toEqual(['event', 'event']);
+  });
+
+  it('is told nothing if it has received what is removed', async () => {
+    const { events, resume } = await stalled({});
+    while (!(await events.trim({ maxEvents: 2, maxAgeMs: 3_600_000 }))) continue;
+    const got = await resume(5);
+    await events.append([EVENT]);
+    await until(() => got.length === 6, 2_000);
+    expect(got).toEqual(Array.from({ length: 6 }, () => 'event'));
+  });
 });
 
 it('gives a reader that comes back what it has missed as fast as it reads', async () => {

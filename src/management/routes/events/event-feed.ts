@@ -1,12 +1,13 @@
 /**
  * Streams of events to readers. The database is the queue: each reader has the id of the last event it received, and
  * continues from there when something was recorded, so that nothing is lost or sent twice, and a slow reader holds
- * no more in memory than one piece. Events of other gateways are found by asking the database for its newest event,
- * once for all readers. Owns the readers, whose number is bounded.
+ * no more in memory than one piece. If events are removed that a slow reader has not received, it is told. Events of
+ * other gateways are found by asking the database for its newest event, once for all readers. Owns the readers, whose
+ * number is bounded.
  */
 import { setImmediate as turn } from 'node:timers/promises';
 import { asciiJson } from '../../../explain/live/live-events.ts';
-import type { EventBatch, EventFilter, EventStore } from '../../../storage/event-store.ts';
+import type { EventFilter, EventStore, FollowedEvents } from '../../../storage/event-store.ts';
 import type { Repository } from '../../../storage/repository.ts';
 import type { GatewayEvent } from '../../../model/events/events.ts';
 
@@ -33,6 +34,8 @@ export interface FeedRequest {
   readonly filter: EventFilter;
   /** The id to continue after. */
   readonly after: string;
+  /** The last removed event that the reader knows to be gone, or does not miss: '' for none. */
+  readonly knownRemoved: string;
   /** Whether the client is gone without a word. */
   readonly isUnanswered: () => boolean;
 }
@@ -60,7 +63,7 @@ export class EventFeed {
   readonly #readers = new Set<Reader>();
   #timer: NodeJS.Timeout | undefined;
   /** Reads under way, by position and filter: most readers wait at the newest event. */
-  readonly #reads = new Map<string, Promise<EventBatch>>();
+  readonly #reads = new Map<string, Promise<FollowedEvents>>();
   #newest = '';
   #isClosed = false;
   #isListening = false;
@@ -139,25 +142,29 @@ export class EventFeed {
   }
 
   /** The next events for all readers that ask for the same. */
-  #read(after: string, filter: EventFilter): Promise<EventBatch> {
+  #read(after: string, filter: EventFilter): Promise<FollowedEvents> {
     const key = `${after} ${JSON.stringify(filter)}`;
     const known = this.#reads.get(key);
     if (known !== undefined) return known;
-    const read = this.store.after(after, PIECE, filter).finally(() => {
+    const read = this.store.follow(after, PIECE, filter).finally(() => {
       if (this.#reads.get(key) === read) this.#reads.delete(key);
     });
     this.#reads.set(key, read);
     return read;
   }
 
-  #reader({ actorId, filter, after, isUnanswered }: FeedRequest, sink: FeedSink): Reader {
+  #reader({ actorId, filter, after, knownRemoved, isUnanswered }: FeedRequest, sink: FeedSink): Reader {
     let reached = after;
     let isReading = false;
     let isWanted = false;
     /** Events that were read and not written yet; oldest first. */
     let held: readonly GatewayEvent[] = [];
     let heldReached = after;
+    let told = knownRemoved;
+    let heldGap = '';
     const writeHeld = (): boolean => {
+      if (heldGap !== '' && !sink.write(heldGap)) return false;
+      heldGap = '';
       for (const [index, event] of held.entries()) {
         if (!sink.write(eventText(event))) {
           held = held.slice(index);
@@ -180,6 +187,9 @@ export class EventFeed {
           if (!this.#readers.has(reader)) return;
           held = batch.events;
           heldReached = batch.reached;
+          if (batch.removedUpTo > reached && batch.removedUpTo > told)
+            heldGap = gapText((await this.store.bounds()).oldest);
+          if (batch.removedUpTo > told) told = batch.removedUpTo;
           if (!writeHeld()) return;
           if (batch.events.length < PIECE) continue;
           isWanted = true;
@@ -207,6 +217,11 @@ export class EventFeed {
     };
     return reader;
   }
+}
+
+/** Tells that events which the reader has not received are no longer kept. @param oldest id of the oldest that is */
+export function gapText(oldest: string): string {
+  return `event: gap\ndata: {"oldest":"${oldest}"}\n\n`;
 }
 
 /** Of events that several readers get. */

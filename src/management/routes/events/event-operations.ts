@@ -14,6 +14,7 @@ import type { ManagementContext } from '../../context.ts';
 import { EventStream } from '../explain/event-stream.ts';
 import { listSchema } from '../../schemas/envelope.ts';
 import {
+  gapText,
   NO_EVENT,
   STREAMS_MAX,
   STREAMS_PER_ACTOR_MAX,
@@ -112,13 +113,13 @@ async function watch(
   const body = new EventStream(() => clock.monotonicMs());
   // A reader that returns before the first event continues from here.
   body.write(`${PREAMBLE}id: ${after}\n\n`);
+  const removed = await events.store.removed(filter);
   const isBehind =
-    lastEventId !== undefined &&
-    lastEventId !== NO_EVENT &&
-    isRemovedAfter(lastEventId, await events.store.removed(filter), oldest);
-  if (isForeign || isBehind) body.write(`event: gap\ndata: {"oldest":"${oldest}"}\n\n`);
+    lastEventId !== undefined && lastEventId !== NO_EVENT && isRemovedAfter(lastEventId, removed, oldest);
+  if (isForeign || isBehind) body.write(gapText(oldest));
   const isUnanswered = (): boolean => lasting.isUnanswered();
-  const request = { actorId: actor.id, filter: withoutEnd(filter), after, isUnanswered };
+  const knownRemoved = removed.upTo;
+  const request = { actorId: actor.id, filter: withoutEnd(filter), after, knownRemoved, isUnanswered };
   const reader = events.open(request, body);
   if (typeof reader === 'string') return refused(reader);
   body.onRoom = () => reader.wake();

@@ -1,7 +1,7 @@
 /** The store of events over any SQL database: each operation is a separate transaction. */
 import { sql, type Kysely } from 'kysely';
 import type { Clock } from '../../../lib/clock.ts';
-import type { EventStore } from '../../event-store.ts';
+import type { EventBatch, EventFilter, EventStore } from '../../event-store.ts';
 import type { Repository } from '../../repository.ts';
 import type { Tables } from '../kysely-tables.ts';
 import { toPage } from '../page-window.ts';
@@ -31,13 +31,12 @@ export function createEventStore({ driver, inRead, inWrite, clock, onAppended }:
       if (stored.length > 0) onAppended();
       return stored;
     },
-    after: (id, limit, filter) =>
-      inRead(async (db) => {
-        const events = await eventsAfter(db, id, limit, filter);
-        const last = events.at(-1)?.id ?? id;
-        const newest = events.length === limit ? last : await newestId(db);
-        return { events, reached: newest > last ? newest : last };
-      }),
+    after: (id, limit, filter) => inRead((db) => batchAfter(db, id, limit, filter)),
+    follow: (id, limit, filter) =>
+      inRead(async (db) => ({
+        ...(await batchAfter(db, id, limit, filter)),
+        removedUpTo: (await lastRemoved(db, filter)).upTo,
+      })),
     list: (page, filter) =>
       inRead(async (db) => {
         const total = countEvents(db, filter, COUNTED_MAX);
@@ -59,4 +58,16 @@ export function createEventStore({ driver, inRead, inWrite, clock, onAppended }:
       return trimming?.isLast ?? true;
     },
   };
+}
+
+async function batchAfter(
+  db: Kysely<Tables>,
+  id: string,
+  limit: number,
+  filter: EventFilter,
+): Promise<EventBatch> {
+  const events = await eventsAfter(db, id, limit, filter);
+  const last = events.at(-1)?.id ?? id;
+  const newest = events.length === limit ? last : await newestId(db);
+  return { events, reached: newest > last ? newest : last };
 }
