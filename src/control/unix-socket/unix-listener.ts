@@ -5,9 +5,9 @@
  * unless another process has replaced it. A socket from the service manager (sd_listen_fds(3)) is neither moved nor
  * removed, and clients wait in it while no gateway runs.
  */
-import { chmodSync, lstatSync, renameSync, rmSync, statSync, type Stats } from 'node:fs';
+import { chmodSync, lstatSync, readdirSync, renameSync, rmSync, statSync, type Stats } from 'node:fs';
 import * as net from 'node:net';
-import { dirname } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { systemReason } from '../../lib/error-message.ts';
 import type { Logger } from '../../observe/log.ts';
 import { descriptorCopies, type DescriptorCopy } from './descriptor-copies.ts';
@@ -47,6 +47,7 @@ export class UnixListener {
     const stat = lstatSync(path, { throwIfNoEntry: false });
     if (stat?.isSocket() === false) throw new Error(NO_SOCKET);
     const making = `${path}.${process.pid}`;
+    await removeAbandoned(path);
     rmSync(making, { force: true });
     try {
       const copies = await descriptorCopies(making, 1 + workers + SPARE_COPIES);
@@ -111,6 +112,26 @@ export class UnixListener {
         this.#retryMs = Math.min(2 * this.#retryMs, RETRY_MS_MAX);
       },
     );
+  }
+}
+
+/** Removes the sockets of gateways that were killed before they moved them to the path. Those that stay do no harm. */
+async function removeAbandoned(path: string): Promise<void> {
+  const [folder, start] = [dirname(path), `${basename(path)}.`];
+  let names: string[] = [];
+  try {
+    names = readdirSync(folder);
+  } catch {
+    // What is wrong with the folder is told when the socket is created.
+  }
+  for (const name of names) {
+    if (!name.startsWith(start) || !/^\d{1,10}$/.test(name.slice(start.length))) continue;
+    const abandoned = join(folder, name);
+    try {
+      if (lstatSync(abandoned).isSocket() && !(await isListenedOn(abandoned))) rmSync(abandoned);
+    } catch {
+      // Its process has moved or removed it, or it belongs to another user.
+    }
   }
 }
 
