@@ -25,7 +25,6 @@ import { clockProblems, type NodeClock } from '../control/problems/clock-problem
 import { found, type FoundProblem } from '../control/problems/found-problem.ts';
 import { heartbeatProblems } from '../control/problems/heartbeat-problems.ts';
 import { keySetProblems } from '../control/problems/key-set-problems.ts';
-import { RECENT_MS } from '../control/problems/recent-events.ts';
 import {
   counterProblems,
   descriptorProblems,
@@ -109,7 +108,7 @@ export function noteLogLines({ troubles, clock }: Parts, samples: readonly Worke
 }
 
 function databaseProblems(parts: Parts, { configFile }: ProblemParts): FoundProblem[] {
-  const { limitNode, history, clock } = parts;
+  const { limitNode, history } = parts;
   const problems: FoundProblem[] = [];
   const fallback = fallbackText(parts);
   if (fallback !== undefined) {
@@ -132,9 +131,8 @@ function databaseProblems(parts: Parts, { configFile }: ProblemParts): FoundProb
   if (limits !== undefined) {
     problems.push(found('warning', 'limit_store_unavailable', limits, { kind: 'limits' }));
   }
-  const failedMs = configFile === undefined ? history.facts?.failedAtMs : undefined;
-  // Either way: the clock may have been set back since.
-  if (failedMs !== undefined && Math.abs(clock.nowMs() - failedMs) < RECENT_MS) {
+  const failedMs = history.facts?.failedAtMs;
+  if (configFile === undefined && failedMs !== undefined && history.facts?.isFailing === true) {
     const detail = 'Removing old config versions from the history failed; it grows until that works again';
     problems.push(found('warning', 'history_not_compacted', detail, { kind: 'database' }, failedMs));
   }

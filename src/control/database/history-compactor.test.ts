@@ -43,6 +43,7 @@ test('what exceeds the bound goes by itself, and the size is known', async () =>
     versions: 3,
     bytes: items.reduce((sum, { bytes }) => sum + bytes, 0),
     failedAtMs: undefined,
+    isFailing: false,
   });
   await compactor.stop();
   await repository.close();
@@ -67,6 +68,11 @@ test('a failure is reported, and the next round tries again', async () => {
   isFailing = false;
   await until(() => compactor.facts?.versions === 3);
   expect(Math.abs((compactor.facts?.failedAtMs ?? 0) - systemClock.nowMs())).toBeLessThan(10_000);
+  for (const fails of [false, true, false]) {
+    isFailing = fails;
+    await until(() => compactor.facts?.isFailing === fails);
+  }
+  expect(compactor.facts?.failedAtMs, 'of the past').toBeDefined();
   await compactor.stop();
   await repository.close();
 });

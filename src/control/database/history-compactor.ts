@@ -25,6 +25,8 @@ export interface HistoryCompactorOptions {
 export interface HistoryFacts extends HistorySize {
   /** Unix milliseconds; undefined when no round has failed since the start. */
   readonly failedAtMs: number | undefined;
+  /** Whether the last round failed. */
+  readonly isFailing: boolean;
 }
 
 export class HistoryCompactor {
@@ -45,7 +47,7 @@ export class HistoryCompactor {
 
   /** The facts after the last round; undefined before the first round that reached the database. */
   get facts(): HistoryFacts | undefined {
-    return this.#size && { ...this.#size, failedAtMs: this.#failedAtMs };
+    return this.#size && { ...this.#size, failedAtMs: this.#failedAtMs, isFailing: this.#isFailing };
   }
 
   /** Resolves when the current piece is stored. */
