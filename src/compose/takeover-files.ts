@@ -29,8 +29,13 @@ export function fileOfPort({ configFile, server }: Settings, log: Logger): strin
   return join(folder, `headgate-${server.port}`);
 }
 
+/** How often a pid file that could not be written is tried again. */
+const CLAIM_AGAIN_MS = 5_000;
+/** Of the files that could not be written, as on a full disk. */
+const retries = new WeakMap<PidFile, NodeJS.Timeout>();
+
 /**
- * Writes this process into the pid file. The gateway also runs if the file cannot be written.
+ * Writes this process into the pid file. The gateway also runs if the file cannot be written, which is tried again.
  * @param replace `ended`: only if the process in the file has ended
  * @throws StartError when another gateway keeps its files there
  */
@@ -39,8 +44,24 @@ export function claim(pidFile: PidFile | undefined, replace: 'any' | 'ended', lo
     if (pidFile?.claim(replace) === false) throw sharedFolder(pidFile, pidFile.holder());
   } catch (error) {
     if (error instanceof StartError) throw error;
-    log.warn({ err: error }, 'cannot write the pid file; takeover is not possible');
+    log.warn({ err: error }, 'cannot write the pid file; takeover is not possible until that works');
+    if (pidFile !== undefined) claimLater(pidFile, log);
   }
+}
+
+function claimLater(pidFile: PidFile, log: Logger): void {
+  clearInterval(retries.get(pidFile));
+  const timer = setInterval(() => {
+    try {
+      // A gateway that is taken over has its file until it has ended.
+      if (!pidFile.claim('ended')) return;
+      clearInterval(timer);
+      log.info('the pid file is written: takeover is possible again');
+    } catch {
+      // It is told already.
+    }
+  }, CLAIM_AGAIN_MS).unref();
+  retries.set(pidFile, timer);
 }
 
 /** After a takeover that failed: the other process may have claimed the file before. Does not throw. */
@@ -54,6 +75,7 @@ function claimAgain(pidFile: PidFile | undefined, log: Logger): void {
 
 /** A file that cannot be removed, as on a read-only disk, names a process that has ended, and is ignored later. */
 export function release(pidFile: PidFile | undefined, log: Logger): void {
+  if (pidFile !== undefined) clearInterval(retries.get(pidFile));
   try {
     pidFile?.release();
   } catch (error) {

@@ -21,6 +21,7 @@ import { freePort } from '../../support/backends/origin-process.ts';
 import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { connectRaw, type RawClient } from '../../support/clients/raw-client.ts';
 import { createService, echoed, request, requestText, revisionPath } from '../../support/traffic.ts';
+import { fillUp, mountSmallDisk } from '../../support/programs/small-disk.ts';
 import { until } from '../../support/measure/until.ts';
 
 const TIMEOUT = { timeout: 90_000 };
@@ -237,6 +238,34 @@ describe('headgate start --take-over', () => {
     const after = await start(TAKE_OVER);
     expect((await exited)[0]).toBe(0);
     expect(readFileSync(file, 'latin1')).toMatch(new RegExp(`^${after.process.pid} `));
+  });
+
+  it('on a full disk does not prevent the next one, once there is room', TIMEOUT, async () => {
+    const disk = await mountSmallDisk(folder, '24m');
+    try {
+      const startThere = async (args: readonly string[] = []): Promise<TestGateway> => {
+        const gateway = await startGateway({ env, folder, args, through: disk.through });
+        running.push(gateway);
+        return gateway;
+      };
+      const file = join(disk.inside, 'headgate.pid');
+      const before = await startThere();
+      fillUp(disk.inside);
+      const beforeExit = once(before.process, 'exit');
+      const after = await startThere(TAKE_OVER);
+      expect((await beforeExit)[0]).toBe(0);
+      await until(() => logged(after, 'cannot write the pid file'));
+      expect(existsSync(file)).toBe(false);
+      rmSync(join(disk.inside, 'filler'));
+      await until(() => existsSync(file), 15_000);
+      expect(readFileSync(file, 'latin1')).toMatch(new RegExp(`^${after.process.pid} `));
+      const afterExit = once(after.process, 'exit');
+      await startThere(TAKE_OVER);
+      expect((await afterExit)[0]).toBe(0);
+    } finally {
+      for (const gateway of running.splice(0)) await gateway.kill();
+      await disk.release();
+    }
   });
 
   it('works after one that failed and left the Unix socket to another program', TIMEOUT, async () => {
