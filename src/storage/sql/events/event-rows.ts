@@ -169,10 +169,12 @@ function alternatives(
     types === undefined || types.includes('*')
       ? undefined
       : EVENT_ROWS.map(({ type }) => type).filter((type) => matchesType(types, type));
-  const ofTypes = (chosen: readonly EventType[]): RawBuilder<unknown> =>
-    chosen.length === 0 ? sql`1 = 0` : sql`type in (${sql.join([...chosen])})`;
-  const byType = wanted === undefined ? [] : [ofTypes(wanted)];
-  if (app_ids === undefined || app_ids.length === 0) return [[...always, ...byType]];
+  const ofTypes = (chosen: readonly EventType[], type = sql`type`): RawBuilder<unknown> =>
+    chosen.length === 0 ? sql`1 = 0` : sql`${type} in (${sql.join([...chosen])})`;
+  if (app_ids === undefined || app_ids.length === 0)
+    return [wanted === undefined ? always : [...always, ofTypes(wanted)]];
+  // Not as a column: with a single type, SQLite would read the events of that type of all apps.
+  const byType = wanted === undefined ? [] : [ofTypes(wanted, sql`coalesce(type, ${''})`)];
   const apps = isEachAppApart ? [...new Set(app_ids)].map((id) => [id]) : [app_ids];
   const ofApps = apps.map((ids) => [sql`app_id in (${sql.join([...ids])})`, ...byType, ...always]);
   const ofAny = TYPES_OF_ANY_APP.filter((type) => wanted?.includes(type) ?? true);
