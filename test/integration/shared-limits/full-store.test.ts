@@ -10,7 +10,9 @@ import { until } from '../../support/measure/until.ts';
 import { createService, request, requestText } from '../../support/traffic.ts';
 
 const COUNTERS = 12_000;
-const PIPELINED = 100;
+/** At once; each waits for the store. */
+const CLIENTS = 20;
+const PIPELINED = 10;
 const LIMIT = 100_000;
 const BYTES = 3 * 1_048_576;
 const LESS_BYTES = BYTES - 262_144;
@@ -38,13 +40,17 @@ it.each([
   await createService(gateway, 'other', origin.port, { app: { default_policy: { rate_limit: other } } });
   let last = await request(gateway, '/other/v1/x');
   let asked = 1;
-  for (let sent = 0; sent < COUNTERS && last.status === 200; sent += PIPELINED) {
+  const flood = async (from: number): Promise<void> => {
     const client = await connectRaw(gateway.proxyPort);
-    const devices = Array.from({ length: PIPELINED }, (_, at) => `${sent + at}`);
-    const flood = devices.map((device) => requestText('/flooded/v1/x', { headers: { 'X-Device': device } }));
-    client.write(flood.join(''));
+    const devices = Array.from({ length: PIPELINED }, (_, at) => `${from + at}`);
+    client.write(
+      devices.map((device) => requestText('/flooded/v1/x', { headers: { 'X-Device': device } })).join(''),
+    );
     await until(() => client.received().split('HTTP/1.1 ').length > PIPELINED);
     client.end();
+  };
+  for (let sent = 0; sent < COUNTERS && last.status === 200; sent += CLIENTS * PIPELINED) {
+    await Promise.all(Array.from({ length: CLIENTS }, (_, at) => flood(sent + at * PIPELINED)));
     last = await request(gateway, '/other/v1/x');
     asked += 1;
   }
