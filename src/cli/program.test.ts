@@ -19,12 +19,18 @@ async function run(...args: string[]): Promise<Outcome> {
     { ...NO_COMMANDS, start: async (flags) => void started.push(flags) },
     NO_IO,
   );
-  program.configureOutput({ writeErr: (text) => (errors += text) }).exitOverride();
+  // Commands that exist already do not take these over from the program.
+  for (const command of withAllBelow(program))
+    command.configureOutput({ writeErr: (text) => (errors += text) }).exitOverride();
   const { exit, exitCode } = await program.parseAsync(args, { from: 'user' }).then(
     () => ({ exit: '', exitCode: 0 }),
     (error: { code: string; exitCode: number }) => ({ exit: error.code, exitCode: error.exitCode }),
   );
   return { started, exit, exitCode, errors };
+}
+
+function withAllBelow(command: Command): Command[] {
+  return [command, ...command.commands.flatMap(withAllBelow)];
 }
 
 describe('the command line', () => {
@@ -54,6 +60,12 @@ describe('the command line', () => {
 
   it.each<[string[], string]>([
     [['app', 'list'], 'error: unknown command "app"; did you mean "apps"?'],
+    [
+      ['import', 'nginx', 'x'],
+      'error: unknown command "import nginx"; expected one of openapi, kong, traefik',
+    ],
+    [['apps', 'lst'], 'error: unknown command "apps lst"; did you mean "list"?'],
+    [['config', 'aply', '--yes'], 'error: unknown command "config aply"; did you mean "apply"?'],
     [
       ['--server', 'http://127.0.0.1:9090', 'apps', 'list'],
       'error: the option "--server" stands before the command; expected it behind, as in "headgate apps … --server"',

@@ -61,8 +61,27 @@ function wrongStart(args: readonly string[], commands: readonly string[]): strin
     if (command === undefined) return `unknown option "${first}"`;
     return `the option "${first}" stands before the command; expected it behind, as in "headgate ${command} … ${first}"`;
   }
-  const [meant] = namesMeant(first, commands);
-  return `unknown command "${first}"; ${meant === undefined ? `expected one of ${commands.join(', ')}` : `did you mean "${meant}"?`}`;
+  return unknownCommand(first, commands);
+}
+
+/** @param path the words before it, such as ["apps"] */
+function unknownCommand(name: string, commands: readonly string[], path: readonly string[] = []): string {
+  const [meant] = namesMeant(name, commands);
+  const expected =
+    meant === undefined ? `expected one of ${commands.join(', ')}` : `did you mean "${meant}"?`;
+  return `unknown command "${[...path, name].join(' ')}"; ${expected}`;
+}
+
+/** Lets each group of commands answer an unknown one as the program does. */
+function refuseUnknownCommands(groups: readonly Command[], path: readonly string[] = []): void {
+  for (const group of groups) {
+    if (group.commands.length === 0) continue;
+    const words = [...path, group.name()];
+    group.on('command:*', ([name = '']: readonly string[]) =>
+      group.error(`error: ${unknownCommand(name, namesOf(group), words)}`),
+    );
+    refuseUnknownCommands(group.commands, words);
+  }
 }
 
 function namesOf(program: Command): string[] {
@@ -131,5 +150,6 @@ export function createProgram(version: string, commands: Commands, io: CliIo, as
   addStatsCommands(program, io);
   addContextCommands(program, io);
   addCompletionCommand(program, io);
+  refuseUnknownCommands(program.commands);
   return program;
 }
