@@ -7,6 +7,9 @@ import { PATTERN_WORDS } from '../../model/patterns.ts';
 import type { JsonSchema } from '../../model/json-schema.ts';
 import { counted } from '../../lib/text/counted.ts';
 
+/** A longer list of names would hide what is wrong. The policy of an app has room for all its parts. */
+const NAMES_LISTED_MAX = 20;
+
 const FORMATS: Readonly<Record<string, string>> = {
   uri: 'must be an absolute URI',
   uuid: 'must be a UUID',
@@ -66,8 +69,11 @@ export function unknownMember(name: string, schema: JsonSchema): string {
     if (pattern === undefined || others.length > 0) return 'is not an allowed key';
     return `is not an allowed key: it ${expectation({ pattern }, 'pattern')}`;
   }
-  const near = namesMeant(name, Object.keys(properties));
+  const known = Object.keys(properties);
+  const near = namesMeant(name, known);
   const meant = near.length > 0 ? near : onlyInside(name, properties);
+  if (meant.length === 0 && known.length > 0 && known.length <= NAMES_LISTED_MAX)
+    return `is not a known field; expected ${known.length === 1 ? 'only' : 'one of'} ${known.map((each) => `"${each}"`).join(', ')}`;
   if (meant.length === 0) return 'is not a known field';
   return `is not a known field; did you mean ${meant.map((each) => `"${each}"`).join(' or ')}?`;
 }

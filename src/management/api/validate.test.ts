@@ -74,6 +74,23 @@ describe('validate', () => {
       Type.Object({ cors: Type.Optional(Type.String()) }, closed),
       { cats: '' },
       '/cats',
+      'is not a known field; expected only "cors"',
+    ],
+    [
+      'something else than any of several',
+      Type.Object({ request: Type.Optional(Type.String()), response: Type.Optional(Type.String()) }, closed),
+      { set: '' },
+      '/set',
+      'is not a known field; expected one of "request", "response"',
+    ],
+    [
+      'something else than any of too many',
+      Type.Object(
+        Object.fromEntries(Array.from({ length: 21 }, (_, at) => [`f${at}`, Type.Optional(Type.String())])),
+        closed,
+      ),
+      { set: '' },
+      '/set',
       'is not a known field',
     ],
     [
@@ -127,7 +144,12 @@ describe('validate', () => {
     const value = { version: 'v1', name: 'x', slug: 'x', gateway_path: '/x' };
     const policy = { rate_limit: { requests: 0, per: 7 }, cors: {} };
     expect(validate(jsonSchema(AppInputSchema), { ...value, default_policy: policy })).toEqual([
-      { pointer: '/version', detail: 'is not a known field' },
+      {
+        pointer: '/version',
+        detail: expect.stringMatching(
+          /^is not a known field; expected one of "name", "slug", .*, "allow_encoded_slashes"$/,
+        ),
+      },
       { pointer: '/default_policy/rate_limit/requests', detail: 'must be an integer from 1 to 1000000000' },
       { pointer: '/default_policy/rate_limit/per', detail: 'must be a string' },
       { pointer: '/default_policy/cors/allowed_origins', detail: 'is required' },
@@ -177,7 +199,7 @@ describe('validate', () => {
   it('reports on the alternative of a union that has members, and on no other', () => {
     const schema = Type.Union([Type.Object({ a: Type.Integer() }, closed), Type.Null(), Type.String()]);
     expect(validate(jsonSchema(schema), { a: 'x', b: 1 })).toEqual([
-      { pointer: '/b', detail: 'is not a known field' },
+      { pointer: '/b', detail: 'is not a known field; expected only "a"' },
       { pointer: '/a', detail: 'must be an integer, not a string' },
     ]);
     expect(validate(jsonSchema(schema), 7)).toEqual([{ pointer: '', detail: 'must be an object or null' }]);
@@ -278,9 +300,9 @@ describe('patchSchema', () => {
 
   it('still refuses unknown fields, at every depth, also when they are null', () => {
     expect(validate(schema, { x: null, backend_tls: { y: null }, default_policy: { z: null } })).toEqual([
-      { pointer: '/x', detail: 'is not a known field' },
-      { pointer: '/default_policy/z', detail: 'is not a known field' },
-      { pointer: '/backend_tls/y', detail: 'is not a known field' },
+      { pointer: '/x', detail: expect.stringContaining('is not a known field') },
+      { pointer: '/default_policy/z', detail: expect.stringContaining('is not a known field') },
+      { pointer: '/backend_tls/y', detail: expect.stringContaining('is not a known field') },
     ]);
   });
 
