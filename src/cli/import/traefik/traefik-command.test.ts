@@ -228,7 +228,13 @@ describe('headgate import traefik', () => {
       expect.stringContaining('TOML is not read; write the same configuration as YAML'),
     ]);
     const other = await headgate(api, ['import', 'traefik', '-'], {}, 'a: 1');
-    expect(other.err).toContain('it has no http.routers');
+    expect(other.err).toContain(
+      'it has no http.routers; expected the dynamic configuration of the file provider. Write routers of Docker labels',
+    );
+    const fixed = await headgate(api, ['import', 'traefik', '-'], {}, 'providers: {docker: {}}');
+    expect(fixed.err).toContain(
+      'it has no http.routers; its providers is static configuration. Give the files of the file provider',
+    );
   });
 });
 

@@ -43,6 +43,17 @@ const ELSEWHERE: Readonly<Record<string, readonly [string, string?]>> = {
   experimental: ['is about the program itself'],
 };
 
+/** Sections of the static configuration, which says where Traefik listens and where it finds its routers. */
+const STATIC_SECTIONS = ['entryPoints', 'providers', 'certificatesResolvers', 'api'];
+
+/** What a document without routers probably is, and what to give instead. */
+function insteadOfRouters(roots: readonly { readonly root: SourceNode }[]): string {
+  const found = STATIC_SECTIONS.find((name) => roots.some(({ root }) => root.has(name)));
+  if (found === undefined)
+    return '; expected the dynamic configuration of the file provider. Write routers of Docker labels or of Kubernetes as such a file';
+  return `; its ${found} is static configuration. Give the files of the file provider (providers.file), and write routers of Docker labels or of Kubernetes as such a file`;
+}
+
 export function importTraefik(
   files: readonly TraefikFile[],
   { slug, gatewayPath }: TraefikOptions,
@@ -58,7 +69,7 @@ export function importTraefik(
   const middlewares = new Middlewares(collected('middlewares'));
   const defaultAsks = files.some(({ value }) => asksByDefault(value));
   const routers = [...collected('routers')];
-  if (routers.length === 0) return { problem: 'it has no http.routers' };
+  if (routers.length === 0) return { problem: `it has no http.routers${insteadOfRouters(roots)}` };
   const hosts = new RouteHosts();
   const routes = routers.flatMap(([name, node], index) =>
     routesOf({ name, node, index, defaultAsks, hosts }, services, middlewares),
