@@ -46,6 +46,10 @@ const OTHER_METHODS: Readonly<Record<string, string>> = {
   trace: 'TRACE has no endpoint',
 };
 const REFERENCES_MAX = 20;
+/** Members with the configuration of other gateways: backends, callers, limits. Others describe or are for clients. */
+const OF_OTHER_GATEWAYS =
+  /^x-(?:amazon-apigateway|apisix|google|graviteeio|ibm|kong|krakend|tyk|wso2)(?:-|$)/i;
+const EXTENSIONS_LISTED_MAX = 20;
 
 /** @returns the description, or why the document is not one */
 export function readDescription(value: unknown): OpenApiDescription | { readonly problem: string } {
@@ -60,12 +64,19 @@ export function readDescription(value: unknown): OpenApiDescription | { readonly
   const notes: string[] = [];
   const info = asObject(document['info']);
   const operations: OpenApiOperation[] = [];
+  const extensions = new Set(extensionsOf(document));
   for (const [path, given] of Object.entries(asObject(document['paths']))) {
     if (!path.startsWith('/')) continue;
     const item = followed(document, given);
     if (item === undefined) notes.push(`${path}: its path item is in another document, which is not read`);
-    else operations.push(...operationsOf(path, item, notes));
+    else {
+      operations.push(...operationsOf(path, item, notes));
+      for (const part of [item, ...METHODS.map((method) => asObject(item[method]))])
+        for (const name of extensionsOf(part)) extensions.add(name);
+    }
   }
+  const foreign = [...extensions].slice(0, EXTENSIONS_LISTED_MAX);
+  notes.unshift(...foreign.map((name) => `${name}: is configuration of another gateway, which is not read`));
   return {
     title: textOf(info['title']),
     version: textOf(info['version']),
@@ -75,6 +86,10 @@ export function readDescription(value: unknown): OpenApiDescription | { readonly
     schemes: schemesOf(document),
     notes,
   };
+}
+
+function extensionsOf(part: Json): string[] {
+  return Object.keys(part).filter((name) => OF_OTHER_GATEWAYS.test(name));
 }
 
 /** undefined when the document does not conform to its version. */

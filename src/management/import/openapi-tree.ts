@@ -44,6 +44,8 @@ export function importTree(
   const backend = revision === undefined ? backendOf(description, options.backend) : {};
   if ('problem' in backend) return { problem: String(backend['problem']) };
   const common = options.security ? securityOf(undefined, description) : undefined;
+  if (!options.security && !asksForCallers(known) && !asksForCallers(revision))
+    notes.unshift(...securityLeftOut(description));
   const endpoints = endpointsOf(description, common, itemsOf(revision, 'endpoints'), notes);
   const made: Item = {
     ...(revision ?? { ...backend, is_current: true }),
@@ -67,6 +69,24 @@ export function importTree(
     notes,
     operations: description.operations.length,
   };
+}
+
+/** Whether the policy of an app or a revision says who may call. */
+function asksForCallers(item: Item | undefined): boolean {
+  const policy = item?.['default_policy'];
+  return typeof policy === 'object' && policy !== null && ('auth' in policy || 'required_scopes' in policy);
+}
+
+/** A note if the description protects operations that every client may call after this import. */
+function securityLeftOut({ operations, security }: OpenApiDescription): readonly string[] {
+  const isProtected = (needed: OpenApiOperation['security']): boolean =>
+    needed !== undefined &&
+    needed.length > 0 &&
+    needed.every((requirement) => Object.keys(requirement).length > 0);
+  if (!operations.some((operation) => isProtected(operation.security ?? security))) return [];
+  return [
+    'security: left out, so every client may call operations that require credentials in the description; import with "security" (--security), or give the app a policy with "auth"',
+  ];
 }
 
 /** Endpoints of the description, and those that are no longer in it, disabled. */

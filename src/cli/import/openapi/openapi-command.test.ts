@@ -64,6 +64,37 @@ describe('headgate import openapi', () => {
     expect((await api.get('/apps')).body.data).toEqual([]);
   });
 
+  it('says first that operations would be open to every client, unless a policy or --security protects them', async () => {
+    const note =
+      'Not carried over:\n  security: left out, so every client may call operations that require credentials in the description; import with "security" (--security), or give the app a policy with "auth"\n';
+    expect((await run(SHOP)).out).toContain(note);
+    expect(
+      (await run({ ...SHOP, security: undefined, paths: { '/health': { get: {} } } })).out,
+    ).not.toContain('security:');
+    expect((await run(SHOP, '--security')).out).not.toContain('security: left out');
+    await run(SHOP, '--apply');
+    expect((await run(SHOP)).out).toContain(note);
+    await api.patch('/apps/shop', { default_policy: { auth: { auth_type: 'api_key' } } });
+    expect((await run(SHOP)).out).not.toContain('security: left out');
+  });
+
+  it('names the configuration of other gateways, wherever it is', async () => {
+    const { out } = await run({
+      ...SHOP,
+      'x-tyk-api-gateway': { upstream: { url: 'http://orders.internal' } },
+      'x-logo': { url: 'logo.png' },
+      paths: {
+        '/a': { 'x-kong-plugin-key-auth': {}, get: { 'x-amazon-apigateway-integration': {} } },
+        '/b': { get: { 'x-amazon-apigateway-integration': {}, 'x-codegen': 'b' } },
+      },
+    });
+    expect(out.match(/x-.*/g)).toEqual(
+      ['x-tyk-api-gateway', 'x-kong-plugin-key-auth', 'x-amazon-apigateway-integration'].map(
+        (name) => `${name}: is configuration of another gateway, which is not read`,
+      ),
+    );
+  });
+
   it('makes a managed app with a backend from the first server', async () => {
     const { code } = await run(SHOP, '--apply');
     expect(code).toBe(0);
