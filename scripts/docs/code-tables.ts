@@ -47,7 +47,8 @@ export function errorsPage(): string {
     'Errors',
     `Every error of the management API and of the proxy is one \`application/problem+json\` document (RFC 9457) that
 can also be read as the envelope of a success. Calls of gRPC get [\`grpc-status\`](backend-connections.md#grpc) instead.
-
+The form of the document is fixed; [header fields](../how-to/headers.md#of-responses) can be added to errors of an app.
+Errors of backends are passed on as they are.
 
 | Member | Meaning |
 | --- | --- |
