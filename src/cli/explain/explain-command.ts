@@ -6,6 +6,7 @@ import type { Command } from 'commander';
 import { addServerFlags, type ServerFlags } from '../connection/server-flags.ts';
 import { createClient } from '../gateway-client.ts';
 import { CliError, printable, type CliIo } from '../io.ts';
+import { fixCommand } from './fix-command.ts';
 import { atVersionText, versionsText } from './versions-text.ts';
 import { painter } from '../show/colour.ts';
 import { addRequestFlags, requestOf, type RequestFlags } from '../everyday/request-flags.ts';
@@ -85,7 +86,7 @@ function explanationText(data: Json, io: CliIo): string {
     recordText(facts, io),
     tableText(STAGE_COLUMNS, stages, io),
     ...(data.limits.length === 0 ? [] : [tableText(LIMIT_COLUMNS, data.limits, io)]),
-    ...(fix === null ? [] : [`${paint('bold', 'Fix:')} ${printable(fix.detail)}${targetOf(fix)}\n`]),
+    ...(fix === null ? [] : [`${paint('bold', 'Fix:')} ${printable(fix.detail)}${changeOf(data)}\n`]),
   ].join('\n');
 }
 
@@ -101,7 +102,11 @@ function chosenText({ target, zone, reason, source }: Json): string {
   return `${place}: ${reason}${source === null ? '' : `; found by ${source}`}`;
 }
 
-function targetOf({ action, target, value }: Json): string {
+/** How to make the change of the fix: the command, or else the record and its new value. */
+function changeOf(data: Json): string {
+  const command = fixCommand(data);
+  if (command !== undefined) return `\n     ${command}`;
+  const { action, target, value } = data.fix;
   const where = target === null ? '' : ` (${target.type} ${target.id})`;
   // The texts of a wait contain its seconds.
   const isSaid = value === null || value === undefined || action === 'wait';

@@ -1,4 +1,5 @@
 /** Commands of the command line whose answers come from workers, against a gateway with traffic. */
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -123,6 +124,42 @@ describe('headgate explain', () => {
     await ok('revisions', 'create', 'few', 'v1', 'r1', '--backend', backend, 'is_current=true');
     await (await fetch(`${gateway.proxy}/few/v1/`)).text();
     expect(await ok('explain', 'GET', '/few/v1/')).toMatch(/^Fix: Wait (\d+|an?) \w+( \d+ \w+)*$/m);
+  });
+
+  it('gives the command of each change that would let the request pass', async () => {
+    await ok('apps', 'create', 'fixed', 'routing_mode=managed_endpoint', 'policy.auth.auth_type=api_key');
+    await ok(
+      'apps',
+      'edit',
+      'fixed',
+      'policy.max_body_bytes=10',
+      'policy.ip_access.deny=192.0.2.7,192.0.2.8',
+    );
+    await ok('versions', 'create', 'fixed', 'v1');
+    await ok('revisions', 'create', 'fixed', 'v1', 'r1', '--backend', `http://127.0.0.1:${origin.port}`);
+    const secret = (await ok('keys', 'create', 'fixed', "ann's", '--quiet')).trim();
+    await ok('keys', 'revoke', 'fixed', "ann's");
+    const asked = ['explain', 'GET', '/fixed/v1/i/7', '--client-ip', '192.0.2.7', '--body-bytes', '20'];
+    const outcomes: string[] = [];
+    for (;;) {
+      const { out } = await run([...asked, '--key', secret]);
+      outcomes.push(out.slice(0, out.indexOf('\n')));
+      if (out.startsWith('forwarded') || outcomes.length > 10) break;
+      const command = /^Fix: .*\n {5}headgate (.*)$/m.exec(out)?.[1];
+      if (command === undefined) throw new Error(out);
+      // A shell takes the words apart, as it would for an operator.
+      const words = execFileSync('sh', ['-c', `for word in ${command}; do printf '%s\\0' "$word"; done`]);
+      const { code, err } = await run(words.toString().split('\0').slice(0, -1));
+      expect([command, code, err]).toEqual([command, 0, expect.not.stringContaining('headgate:')]);
+    }
+    expect(outcomes).toEqual([
+      'denied: no_revision',
+      'denied: endpoint_not_found',
+      'denied: ip_denied',
+      'denied: credentials_invalid',
+      'denied: body_too_large',
+      'forwarded',
+    ]);
   });
 
   it('sends no private key in place of a certificate', async () => {
