@@ -64,6 +64,8 @@ describe('the command line', () => {
       ['import', 'nginx', 'x'],
       'error: unknown command "import nginx"; expected one of openapi, kong, traefik',
     ],
+    [['plan', 'gateway'], 'error: unknown command "plan"; did you mean "config plan"?'],
+    [['rekey'], 'error: unknown command "rekey"; did you mean "secrets rekey"?'],
     [['apps', 'lst'], 'error: unknown command "apps lst"; did you mean "list"?'],
     [['config', 'aply', '--yes'], 'error: unknown command "config aply"; did you mean "apply"?'],
     [

@@ -53,14 +53,21 @@ export interface Commands {
 /** These look at all commands. */
 const ABOUT_OTHERS = /^(?:help|completion|-.*)$/;
 
-/** @param args what `start` got beside its own options; not empty */
-function wrongStart(args: readonly string[], commands: readonly string[]): string {
+/**
+ * @param args what `start` got beside its own options; not empty
+ * @param program with all commands of all groups
+ */
+function wrongStart(args: readonly string[], program: Command): string {
   const [first = ''] = args;
+  const commands = namesOf(program);
   if (first.startsWith('-')) {
     const command = args.find((arg) => commands.includes(arg));
     if (command === undefined) return `unknown option "${first}"`;
     return `the option "${first}" stands before the command; expected it behind, as in "headgate ${command} … ${first}"`;
   }
+  const groups = program.commands.filter((group) => namesOf(group).includes(first));
+  const isClear = groups.length === 1 && namesMeant(first, commands).length === 0;
+  if (isClear) return `unknown command "${first}"; did you mean "${groups[0]?.name()} ${first}"?`;
   return unknownCommand(first, commands);
 }
 
@@ -110,7 +117,7 @@ export function createProgram(version: string, commands: Commands, io: CliIo, as
     .action((flags: StartFlags, { args }: Command) =>
       args.length === 0
         ? commands.start(flags)
-        : program.error(`error: ${wrongStart(args, namesOf(program))}`),
+        : program.error(`error: ${wrongStart(args, createProgram(version, commands, io))}`),
     );
   addExamples(
     start,
