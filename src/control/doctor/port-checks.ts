@@ -1,5 +1,6 @@
 /** Checks whether the ports of the settings are free, and otherwise which process uses them. */
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { readdirSync, readlinkSync } from 'node:fs';
+import { basename } from 'node:path';
 import { systemCode, systemReason } from '../../lib/error-message.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { listeningError, listeningSockets } from '../takeover/free-address.ts';
@@ -38,14 +39,23 @@ export async function portChecks(
   return found;
 }
 
-function ownerText(owner: { readonly pid: number; readonly name: string } | undefined): string {
-  return owner === undefined ? '' : `: process ${owner.pid} (${owner.name}) has it`;
+interface Owner {
+  readonly pid: number;
+  /** The file of its program. */
+  readonly program: string;
+  readonly folder: string;
+}
+
+function ownerText(owner: Owner | undefined): string {
+  return owner === undefined
+    ? ''
+    : `: process ${owner.pid} (${basename(owner.program)}, in the folder ${owner.folder}) has it`;
 }
 
 function fixOf(failure: unknown, setting: string): string {
   switch (systemCode(failure)) {
     case 'EADDRINUSE':
-      return `stop what listens there, or choose another port with ${setting}; start --take-over replaces a gateway`;
+      return `if it is a gateway that should run, call doctor in its folder, with its settings; otherwise stop it, or choose another port with ${setting}. start --take-over replaces a gateway`;
     case 'EACCES':
       return `let the gateway have a port below 1024 (AmbientCapabilities=CAP_NET_BIND_SERVICE), or choose another one with ${setting}`;
     default:
@@ -57,7 +67,7 @@ function fixOf(failure: unknown, setting: string): string {
 const PROCESSES_MAX = 10_000;
 
 /** The process that listens on a port, by proc(5); undefined when there is none, or it belongs to another user. */
-function listenerOf(port: number): { readonly pid: number; readonly name: string } | undefined {
+function listenerOf(port: number): Owner | undefined {
   const sockets = listeningSockets(port);
   if (sockets.size === 0) return undefined;
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
@@ -70,7 +80,11 @@ function listenerOf(port: number): { readonly pid: number; readonly name: string
           return false;
         }
       });
-      if (holds) return { pid: Number(pid), name: readFileSync(`/proc/${pid}/comm`, 'utf8').trim() };
+      // Not its name: the main thread of Node.js is called MainThread.
+      if (holds) {
+        const [program, folder] = [readlinkSync(`/proc/${pid}/exe`), readlinkSync(`/proc/${pid}/cwd`)];
+        return { pid: Number(pid), program, folder };
+      }
     } catch {
       // The process has ended, or belongs to another user.
     }

@@ -94,7 +94,8 @@ describe('headgate doctor', () => {
     const { port } = server.address() as AddressInfo;
     const { wrong } = await doctor({ GATEWAY_PROXY__HOST: '127.0.0.1', GATEWAY_PROXY__PORT: String(port) });
     expect(wrong).toContain(`ports error: traffic on 127.0.0.1:${port}: another process listens there`);
-    expect(wrong).toContain(`process ${process.pid} (`);
+    // The folder says which gateway it is, when doctor was called in another one.
+    expect(wrong).toContain(`process ${process.pid} (node, in the folder ${process.cwd()}) has it`);
   });
 
   it('says that an address is not of this machine', async () => {
@@ -173,7 +174,7 @@ describe('headgate doctor', () => {
       GATEWAY_PROXY__TLS__KEY_FILE: join(TLS, 'site-key.pem'),
     });
     const found = findings.find(({ check, state }) => check === 'ports' && state === 'error');
-    expect(found?.fix).toContain('choose another port with GATEWAY_PROXY__TLS__PORT;');
+    expect(found?.fix).toContain('choose another port with GATEWAY_PROXY__TLS__PORT.');
   });
 
   it('says that the secret key is being changed', async () => {
