@@ -83,7 +83,7 @@ describe('headgate transaction', () => {
     const { code, out, err } = await run(SHOP.replace('name: partner', 'nmae: partner'));
     expect([code, out]).toEqual([1, '']);
     expect(err).toMatch(
-      /^headgate: Operation 2 \(POST [^\n]+\n\S+changes\.yaml:11:3: \/2\/body\/name is required\n\S+:11:11: \/2\/body\/nmae is not a known field\n$/,
+      /^headgate: Operation 2 \(POST [^\n]+\n\S+changes\.yaml:11:3: \/2\/body\/name is required\n\S+:11:11: \/2\/body\/nmae is not a known field; expected one of "name", [^\n]+\n$/,
     );
     expect((await api.get('/apps')).body.data).toEqual([]);
   });
