@@ -47,8 +47,8 @@ export const RECORD_WARNINGS = {
     advice: 'Set the `traffic_weight` of a current revision to more than 0',
   },
   no_current_revision: {
-    title: 'The version has lost its last current revision: every request gets 503',
-    advice: 'Activate another revision',
+    title: 'The version has no current revision: every request gets 503',
+    advice: 'Activate a revision',
   },
   version_is_retired: {
     title: 'The revision is current, but its version is retired: every request gets 410',

@@ -270,7 +270,13 @@ describe('a takeover with configuration files', () => {
       });
       expect([failed.code, failed.output]).toEqual([1, expect.stringContaining('next.yaml:2:1: /more ')]);
       expect(await statusOf(first, '/a/v1/x')).toBe(200);
-      expect((await first.api('GET', '/apps')).status).toBe(200);
+      // It opens its management port again within a second.
+      const managed = (): Promise<number> =>
+        first.api('GET', '/apps').then(
+          ({ status }) => status,
+          () => 0,
+        );
+      await expect.poll(managed, { timeout: 10_000 }).toBe(200);
       rig.write('next.yaml', configYaml({ port, endpoints: ['GET /next'] }));
       const second = await rig.start('next.yaml', { env: ports, args: ['start', '--take-over'] });
       expect(await new Promise((done) => first.process.once('exit', done))).toBe(0);

@@ -219,7 +219,8 @@ describe('revisions', () => {
     await gateway.must('POST', '/apps', record('managed', { routing_mode: 'managed_endpoint' }));
     await gateway.must('POST', '/apps/managed/versions', { version: 'v1' });
     const first = { revision: 'r1', ...backend() };
-    expect(await write('POST', `${versionPath('managed')}/revisions`, first)).toEqual([]);
+    const idle = ['/is_current no_current_revision'];
+    expect(await write('POST', `${versionPath('managed')}/revisions`, first)).toEqual(idle);
     const expected = ['/is_current no_active_endpoint'];
     expect(await write('POST', `${at('managed')}/activate`)).toEqual(expected);
     expect(await statusOf('/managed/v1/x')).toBe(404);
@@ -253,6 +254,19 @@ describe('revisions', () => {
     expect(await write('PUT', path, { revision: 'r1', ...backend() })).toEqual(none);
     expect(await statusOf('/weights/v1/x')).toBe(503);
     expect(await write('PATCH', path, { preserve_host: true }), 'was not current before').toEqual([]);
+  });
+
+  it('a first revision that is not current, and none beside one that is', async () => {
+    await gateway.must('POST', '/apps', { name: 'first', slug: 'first', gateway_path: '/first' });
+    await gateway.must('POST', '/apps/first/versions', { version: 'v1' });
+    const revisions = `${versionPath('first')}/revisions`;
+    const none = ['/is_current no_current_revision'];
+    expect(await write('POST', revisions, { revision: 'r1', ...backend() })).toEqual(none);
+    expect(await statusOf('/first/v1/x')).toBe(503);
+    expect(await write('PATCH', at('first'), { preserve_host: true }), 'it is known').toEqual([]);
+    expect(await write('POST', `${at('first')}/activate`)).toEqual([]);
+    expect(await statusOf('/first/v1/x')).toBe(200);
+    expect(await write('POST', revisions, { revision: 'r2', ...backend() })).toEqual([]);
   });
 
   it('a split of the traffic: all weights 0, or to a revision without endpoints', async () => {

@@ -24,6 +24,7 @@ export async function revisionWarnings(
     ...backendWarnings(app, revision, rules),
     ...(revision.is_current ? currentWarnings(version) : []),
     ...(await weightWarnings(version, revision.is_current || previous?.is_current === true, rules)),
+    ...(previous === undefined && !revision.is_current ? await idleWarnings(version, rules) : []),
     ...(revision.is_current ? await endpointWarnings(app, version, revision, '/is_current', rules) : []),
   ];
 }
@@ -100,6 +101,14 @@ function backendWarnings(app: App, revision: Revision, rules: RuleContext): Warn
 function currentWarnings({ status, version }: Version): Warning[] {
   if (status !== 'retired') return [];
   return [warning('version_is_retired', '/is_current', `The version "${version}" is retired`)];
+}
+
+/** Warns of a new revision that is not current, when no other is: the first one is usually meant to serve. */
+async function idleWarnings({ id, status, version }: Version, { reader }: RuleContext): Promise<Warning[]> {
+  if (status === 'retired' || (await reader.currentWeights(id)).count > 0) return [];
+  return [
+    warning('no_current_revision', '/is_current', `The version "${version}" has no current revision yet`),
+  ];
 }
 
 /** @param isConcerned whether the revision is or was current; others do not change the traffic */
