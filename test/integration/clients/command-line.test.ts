@@ -136,7 +136,9 @@ describe('headgate explain', () => {
       'policy.ip_access.deny=192.0.2.7,192.0.2.8',
     );
     await ok('versions', 'create', 'fixed', 'v1');
-    await ok('revisions', 'create', 'fixed', 'v1', 'r1', '--backend', `http://127.0.0.1:${origin.port}`);
+    const backend = `http://127.0.0.1:${origin.port}`;
+    const { code, err } = await run(['revisions', 'create', 'fixed', 'v1', 'r1', '--backend', backend]);
+    expect([code, err]).toEqual([0, expect.stringContaining('(no_current_revision)')]);
     const secret = (await ok('keys', 'create', 'fixed', "ann's", '--quiet')).trim();
     await ok('keys', 'revoke', 'fixed', "ann's");
     const asked = ['explain', 'GET', '/fixed/v1/i/7', '--client-ip', '192.0.2.7', '--body-bytes', '20'];
