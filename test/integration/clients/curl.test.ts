@@ -1,5 +1,5 @@
 /**
- * curl moves 512 MiB through the gateway in each direction and framing, with a backend that makes and consumes
+ * curl moves 256 MiB through the gateway in each direction and framing, with a backend that makes and consumes
  * the bytes without keeping them, and the gateway's memory stays where it was: bodies are streamed.
  */
 import { spawn } from 'node:child_process';
@@ -30,9 +30,9 @@ import { finished, plainEnvironment, requireProgram, run } from '../../support/p
 
 const MEBIBYTE = 1024 * 1024;
 /** Four times of what the memory may grow by. */
-const BODY_BYTES = 512 * MEBIBYTE;
+const BODY_BYTES = 256 * MEBIBYTE;
 /** Above what the process held before: socket buffers in flight and garbage that is not yet collected. */
-const GROWTH_BYTES_MAX = 128 * MEBIBYTE;
+const GROWTH_BYTES_MAX = 64 * MEBIBYTE;
 const AHEAD_BYTES_MAX = 64 * MEBIBYTE;
 
 let curl: string;
@@ -88,7 +88,7 @@ function expectFlat(use: MemoryUse): void {
 }
 
 describe('curl', { timeout: 120_000 }, () => {
-  it.each(['sized', 'chunked'])('downloads 512 MiB, %s, with flat memory', async (framing) => {
+  it.each(['sized', 'chunked'])('downloads 256 MiB, %s, with flat memory', async (framing) => {
     let digest: Digest | undefined;
     const use = await watched(async () => {
       digest = await download(`/${framing}/${BODY_BYTES}`);
@@ -97,7 +97,7 @@ describe('curl', { timeout: 120_000 }, () => {
     expectFlat(use);
   });
 
-  it('uploads 512 MiB from a pipe, chunked, with flat memory', async () => {
+  it('uploads 256 MiB from a pipe, chunked, with flat memory', async () => {
     let answer = '';
     const use = await watched(async () => {
       const child = spawn(curl, ['--fail', '--silent', '--show-error', '-T', '-', url('/upload')], {
@@ -113,7 +113,7 @@ describe('curl', { timeout: 120_000 }, () => {
     expectFlat(use);
   });
 
-  it('uploads a file of 512 MiB with its length, asking for 100 (Continue) first, with flat memory', async () => {
+  it('uploads a file of 256 MiB with its length, asking for 100 (Continue) first, with flat memory', async () => {
     const path = join(folder, 'file');
     writeSparseFile(path, BODY_BYTES);
     let trace = '';

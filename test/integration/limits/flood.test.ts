@@ -1,4 +1,4 @@
-/** Limits are exact under a flood, for a short time; for twenty seconds by wrk it is a soak. */
+/** Limits are exact under a flood, for a second; for twenty seconds by wrk it is a soak. */
 import { limitsUnderFlood } from '../../scenarios/limits-flood-suite.ts';
 
-limitsUnderFlood(2);
+limitsUnderFlood(1.2);

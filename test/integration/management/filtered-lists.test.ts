@@ -7,8 +7,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { createApp } from '../../support/traffic.ts';
 
-const KEYS = 100_000;
-const LISTS = 40;
+const KEYS = 50_000;
+const LISTS = 20;
 
 let folder: string;
 let gateway: TestGateway;

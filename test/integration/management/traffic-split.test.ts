@@ -115,9 +115,12 @@ it('copies every endpoint with its policy into a new revision, and the copies ar
 
 it('copies from a revision of another version, a thousand endpoints in one write, or refuses as a whole', async () => {
   await createService(gateway, 'large', origin.port);
-  for (let number = 0; number < 1001; number++) {
-    await createEndpoint(gateway, 'large', 'GET', `/e${number}`);
-  }
+  const path = `/api/v1${revisionPath('large')}/endpoints`;
+  const steps = Array.from({ length: 1_000 }, (_, number) => {
+    return { method: 'POST', path, body: { method: 'GET', path: `/e${number}` } };
+  });
+  await gateway.must('POST', '/transaction', { operations: steps });
+  await createEndpoint(gateway, 'large', 'GET', '/e1000');
   await createVersion(gateway, 'large', 'v2');
   const made = await createRevision(
     gateway,

@@ -14,8 +14,8 @@ import { Random } from '../../fuzz/random.ts';
 import type { Fields } from '../clients/http2-frames.ts';
 import { DEFAULT_OPTIONS } from '../proxy.ts';
 
-const GENERATED = 250;
-const GENERATED_HTTP2 = 100;
+const GENERATED = 120;
+const GENERATED_HTTP2 = 60;
 const LENGTH_MAX = 1_000_000;
 const HIDDEN = 'GET /hidden HTTP/1.1\r\nHost: a\r\n\r\n';
 

@@ -16,13 +16,15 @@ function install(debianPackage: string): void {
   const env = { ...plainEnvironment('/root'), DEBIAN_FRONTEND: 'noninteractive' };
   // Test processes may come here at the same time: apt waits for its own lock.
   const wait = ['-o', 'DPkg::Lock::Timeout=60', '-q'];
-  try {
-    execFileSync(apt, ['update', ...wait], { env, stdio: 'pipe' });
-    execFileSync(apt, ['install', '-y', ...wait, '--no-install-recommends', debianPackage], {
-      env,
-      stdio: 'pipe',
-    });
-  } catch {
-    // The caller finds it missing and says how to install it by hand.
-  }
+  const run = (...args: string[]): boolean => {
+    try {
+      execFileSync(apt, [...args, ...wait], { env, stdio: 'pipe' });
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  const installed = (): boolean => run('install', '-y', '--no-install-recommends', debianPackage);
+  // The lists of packages may be missing or old. Where it fails, the caller says how to install it by hand.
+  if (!installed() && run('update')) installed();
 }
