@@ -93,7 +93,7 @@ export default defineConfig({
           isolate: false,
           include: [
             'test/integration/auth/key-lifecycle.test.ts',
-            'test/integration/management/{audit,concurrent-writes,key-resources,lists,resources,states,transaction}.test.ts',
+            'test/integration/management/{audit,concurrent-writes,lists,states,transaction}.test.ts',
             'test/integration/security/secrets.test.ts',
           ],
         },
