@@ -222,6 +222,16 @@ describe('what is rare and allowed', () => {
     expect(all).toEqual(Array.from({ length: 12 }, () => 'fine'));
     expect([most, backend.connections.length, proxy.failures]).toEqual([2, 1, []]);
   });
+
+  it('a connection that takes no streams for now: requests get another one', async () => {
+    const { backend, proxy, url } = await start((connection, { type, stream }) => {
+      if (type !== FRAME.headers) return;
+      if (connection.index === 0) connection.send(settings(setting(3, 0)));
+      connection.send(whole(stream));
+    });
+    for (let sent = 0; sent < 3; sent += 1) expect(await outcome(url)).toBe('fine');
+    expect([backend.connections.length, proxy.failures]).toEqual([2, []]);
+  });
 });
 
 describe('a body for a backend with small windows', () => {

@@ -124,8 +124,13 @@ export class BackendSession implements ChosenFrom, StreamHost, LinkOwner, WireOw
     return Math.max(1, Math.min(this.#options.streamsMax, this.wire.streamsMax));
   }
 
+  /** A backend that accepts no streams for now (RFC 9113 section 6.5.2) may accept them on another connection. */
+  get acceptsStreams(): boolean {
+    return this.wire.streamsMax > 0;
+  }
+
   get hasRoom(): boolean {
-    return !this.#isFull && this.#streams.size < this.capacity;
+    return !this.#isFull && this.acceptsStreams && this.#streams.size < this.capacity;
   }
 
   /**

@@ -56,7 +56,9 @@ export class BackendSessions {
     if (!this.serves(backend)) return Infinity;
     const { poolKey } = backend;
     const { maxUpstreamHttp2Connections, maxUpstreamHttp2Streams } = this.#options;
-    const perSession = this.#byKey.get(poolKey)?.find(({ isOpen }) => isOpen)?.capacity;
+    const sessions = this.#byKey.get(poolKey);
+    const open = sessions?.find(({ isOpen, acceptsStreams }) => isOpen && acceptsStreams);
+    const perSession = (open ?? sessions?.find(({ isOpen }) => isOpen))?.capacity;
     return maxUpstreamHttp2Connections * (perSession ?? maxUpstreamHttp2Streams);
   }
 
