@@ -39,6 +39,7 @@ import {
   discoveryWatch,
   listenForTraffic,
   openUnixSocket,
+  publishUnixSocket,
   startHousekeeping,
   startLimits,
   startUpkeep,
@@ -252,7 +253,7 @@ async function startParts(options: LoggedStart, folder: Folder): Promise<Gateway
     // Before there is traffic. From now on, writes of other nodes wait for this node.
     if (recovering === undefined) await changes.cluster.join(repository.cluster);
     undo.add(() => supervisor.stop(settings.proxy.drainTimeoutMs + STOP_MARGIN_MS));
-    const ports = await listenForTraffic(parts, supervisor, unixSocket);
+    const ports = await listenForTraffic(parts, supervisor);
     watches.start();
     parts.collectorFiles?.start();
     configFile?.start();
@@ -264,6 +265,7 @@ async function startParts(options: LoggedStart, folder: Folder): Promise<Gateway
     phase = 'serving';
     parts.acme.service?.start();
     startEvents(parts, watches, changes.cluster);
+    publishUnixSocket(unixSocket, settings);
     logReady(parts, managementPort, ports);
     if (recovering === undefined) parts.snapshotFile?.changed();
     else recoverDatabase(parts, recovering, changes, announceToken);

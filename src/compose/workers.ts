@@ -144,12 +144,10 @@ function reserve<T>(counterBytes: number, create: () => T): T {
 export async function listenForTraffic(
   { discovery, clock, secretWatch, settings: { proxy } }: Parts,
   supervisor: Supervisor,
-  unixSocket: UnixListener | undefined,
 ): Promise<TrafficPorts> {
   await discovery.firstLooks(FIRST_LOOKS_MS);
   try {
     const ports = await supervisor.start();
-    unixSocket?.publish();
     // This thread has read the whole configuration and sent it to the workers.
     createHeapRelease(() => true)();
     watchMemory(clock);
@@ -157,9 +155,20 @@ export async function listenForTraffic(
     secretWatch.start();
     return ports;
   } catch (error) {
-    const others = [proxy.tlsPort, proxy.unixSocket].filter((other) => other !== undefined);
-    const also = others.map((other) => ` and ${other}`).join('');
+    const also = proxy.tlsPort === undefined ? '' : ` and ${proxy.tlsPort}`;
     throw listenError('traffic', `${proxy.host}:${proxy.port}${also}`, error);
+  }
+}
+
+/**
+ * Replaces the socket of a gateway that is taken over. It cannot get it back, so this comes when nothing else of the
+ * start can fail. @throws StartError
+ */
+export function publishUnixSocket(unixSocket: UnixListener | undefined, { proxy }: Settings): void {
+  try {
+    unixSocket?.publish();
+  } catch (error) {
+    throw listenError('traffic', String(proxy.unixSocket), error);
   }
 }
 

@@ -11,6 +11,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -222,23 +223,31 @@ describe('headgate start --take-over', () => {
     expect(readdirSync(folder).filter((name) => name.startsWith('headgate.pid'))).toEqual([]);
   });
 
-  it('that fails after it has claimed the folder gives it back', TIMEOUT, async () => {
-    const before = await start();
-    const file = join(folder, 'headgate.pid');
-    const named = readFileSync(file, 'latin1');
-    // Without GATEWAY_ADMIN_TOKEN it has to write its first token, at the very end of its start.
-    mkdirSync(join(folder, 'admin-token'));
-    const url = `sqlite://${join(folder, 'headgate.db')}`;
-    const { code, output } = await runToEnd({ ...env, GATEWAY_DATABASE_URL: url }, TAKE_OVER);
-    expect([code, output]).toEqual([1, expect.stringContaining('Cannot write the admin token')]);
-    await until(() => logged(before, 'is open again'));
-    await until(() => existsSync(file));
-    expect(readFileSync(file, 'latin1')).toBe(named);
-    const exited = once(before.process, 'exit');
-    const after = await start(TAKE_OVER);
-    expect((await exited)[0]).toBe(0);
-    expect(readFileSync(file, 'latin1')).toMatch(new RegExp(`^${after.process.pid} `));
-  });
+  it(
+    'that fails after it has claimed the folder gives it back, and leaves the Unix socket',
+    TIMEOUT,
+    async () => {
+      const path = join(folder, 'traffic.sock');
+      env['GATEWAY_PROXY__UNIX_SOCKET'] = path;
+      const before = await start();
+      const { ino } = statSync(path);
+      const file = join(folder, 'headgate.pid');
+      const named = readFileSync(file, 'latin1');
+      // Without GATEWAY_ADMIN_TOKEN it has to write its first token, at the very end of its start.
+      mkdirSync(join(folder, 'admin-token'));
+      const url = `sqlite://${join(folder, 'headgate.db')}`;
+      const { code, output } = await runToEnd({ ...env, GATEWAY_DATABASE_URL: url }, TAKE_OVER);
+      expect([code, output]).toEqual([1, expect.stringContaining('Cannot write the admin token')]);
+      await until(() => logged(before, 'is open again'));
+      await until(() => existsSync(file));
+      expect(readFileSync(file, 'latin1')).toBe(named);
+      expect(statSync(path).ino).toBe(ino);
+      const exited = once(before.process, 'exit');
+      const after = await start(TAKE_OVER);
+      expect((await exited)[0]).toBe(0);
+      expect(readFileSync(file, 'latin1')).toMatch(new RegExp(`^${after.process.pid} `));
+    },
+  );
 
   it('on a full disk does not prevent the next one, once there is room', TIMEOUT, async () => {
     const disk = await mountSmallDisk(folder, '24m');
