@@ -269,7 +269,7 @@ async function startParts(options: LoggedStart, folder: Folder): Promise<Gateway
     logReady(parts, managementPort, ports);
     if (recovering === undefined) parts.snapshotFile?.changed();
     else recoverDatabase(parts, recovering, changes, announceToken);
-    const takeover = new TakeoverResponder(management, folder.successor, log);
+    const takeover = new TakeoverResponder(management, successorOf(folder, supervisor), log);
     const stop = async (): Promise<void> => {
       phase = 'stopping';
       takeover.stop();
@@ -287,6 +287,16 @@ async function startParts(options: LoggedStart, folder: Folder): Promise<Gateway
 function sealPlain({ repository, recovering }: StartDatabase, folder: Folder, log: Logger) {
   const isAlone = (): boolean => folder.isAlone() && recovering?.isRecovered !== false;
   return sealPlainOnce(repository, isAlone, log);
+}
+
+function successorOf({ successor }: Folder, supervisor: Supervisor): Successor {
+  return {
+    pid: () => successor.pid(),
+    failed: () => {
+      successor.failed();
+      void supervisor.restoreUnixSocket();
+    },
+  };
 }
 
 /** Checks and reads the files that settings name, before the database is made. @throws StartError */

@@ -1,5 +1,6 @@
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import * as net from 'node:net';
+import { text } from 'node:stream/consumers';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -27,6 +28,31 @@ test('what killed gateways left beside the path is removed, and nothing else', a
     'traffic.sock.other',
   ]);
   listener.remove();
+});
+
+test('a socket that another gateway has replaced comes back when that one is gone, not before', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'headgate-socket-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const path = join(folder, 'traffic.sock');
+  const listener = await UnixListener.open(path, 0o660, 1, pino({ enabled: false }));
+  listener.publish();
+  expect(await listener.restore(), 'it is there').toBe(false);
+  const other = net.createServer();
+  await new Promise<void>((done) => other.listen(`${path}.other`, done));
+  onTestFinished(() => void other.close());
+  renameSync(`${path}.other`, path);
+  expect(await listener.restore(), 'the other one lives').toBe(false);
+  await abandon(`${path}.other`);
+  renameSync(`${path}.other`, path);
+  expect(await listener.restore()).toBe(true);
+  expect((statSync(path).mode & 0o777).toString(8)).toBe('660');
+  expect(await listener.restore(), 'once').toBe(false);
+  const server = net.createServer((socket) => socket.end('a worker'));
+  await new Promise<void>((done) => server.listen({ fd: listener.take() }, done));
+  onTestFinished(() => void server.close());
+  expect(await text(net.connect(path))).toBe('a worker');
+  listener.remove();
+  expect(readdirSync(folder)).toEqual([]);
 });
 
 /** A socket whose process is gone. */

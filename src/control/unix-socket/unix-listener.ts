@@ -19,20 +19,31 @@ const RETRY_MS_MIN = 1_000;
 const RETRY_MS_MAX = 60_000;
 const NO_SOCKET = 'the file at this path is not a socket';
 
+interface SocketFile {
+  readonly path: string;
+  /** Its first name. */
+  readonly making: string;
+  /** Such as 0o660. */
+  readonly mode: number;
+}
+
 export class UnixListener {
   /** undefined when the service manager has created it. */
-  readonly #file: { readonly path: string; readonly making: string; readonly inode: bigint } | undefined;
+  readonly #file: SocketFile | undefined;
+  /** Of the file. */
+  #inode: bigint | undefined;
   readonly #log: Logger;
   /** All copies ever created: libuv would close the descriptor of a garbage-collected copy. */
   readonly #copies: DescriptorCopy[];
   /** The first copy, from which others are made. */
-  readonly #source: number;
+  #source: number;
   #next = 1;
   #isCopying = false;
   #retryMs = RETRY_MS_MIN;
 
-  private constructor(making: string | undefined, path: string, copies: DescriptorCopy[], log: Logger) {
-    if (making !== undefined) this.#file = { path, making, inode: lstatSync(making, { bigint: true }).ino };
+  private constructor(file: SocketFile | undefined, copies: DescriptorCopy[], log: Logger) {
+    this.#file = file;
+    if (file !== undefined) this.#inode = inodeAt(file.making);
     this.#copies = copies;
     this.#source = (copies[0] as DescriptorCopy).fd;
     this.#log = log;
@@ -46,17 +57,9 @@ export class UnixListener {
   static async open(path: string, mode: number, workers: number, log: Logger): Promise<UnixListener> {
     const stat = lstatSync(path, { throwIfNoEntry: false });
     if (stat?.isSocket() === false) throw new Error(NO_SOCKET);
-    const making = `${path}.${process.pid}`;
+    const file = { path, making: `${path}.${process.pid}`, mode };
     await removeAbandoned(path);
-    rmSync(making, { force: true });
-    try {
-      const copies = await descriptorCopies(making, 1 + workers + SPARE_COPIES);
-      chmodSync(making, mode);
-      return new UnixListener(making, path, copies, log);
-    } catch (error) {
-      rmSync(making, { force: true });
-      throw error;
-    }
+    return new UnixListener(file, await made(file, 1 + workers + SPARE_COPIES), log);
   }
 
   /** @param fd descriptor from the service manager @throws Error when it is not a listening Unix socket */
@@ -64,7 +67,7 @@ export class UnixListener {
     const copies: DescriptorCopy[] = [];
     // One at a time: it has clients, which the copying program must not accept.
     while (copies.length < 1 + workers + SPARE_COPIES) copies.push(...(await descriptorCopies(fd, 1)));
-    return new UnixListener(undefined, '', copies, log);
+    return new UnixListener(undefined, copies, log);
   }
 
   /** Clients can connect from now on. Throws the system's error. */
@@ -80,13 +83,36 @@ export class UnixListener {
     return copy?.fd;
   }
 
+  /**
+   * Creates the socket again if its file is gone: another gateway replaced it, and failed to take over. Never rejects.
+   * @returns whether each worker needs another copy, since clients no longer find the socket that it has
+   */
+  async restore(): Promise<boolean> {
+    const file = this.#file;
+    if (file === undefined) return false;
+    const { path, making } = file;
+    try {
+      if (inodeAt(path) === this.#inode || (await unixSocketProblem(path)) !== undefined) return false;
+      const copies = await made(file, 1 + SPARE_COPIES);
+      this.#inode = inodeAt(making);
+      renameSync(making, path);
+      this.#source = (copies[0] as DescriptorCopy).fd;
+      this.#next = this.#copies.push(...copies) - SPARE_COPIES;
+      this.#log.warn({ path }, 'the Unix socket for traffic is open again');
+      return true;
+    } catch (error) {
+      this.#log.error({ err: error, path }, 'cannot reopen the Unix socket for traffic');
+      return false;
+    }
+  }
+
   /** Hides the socket from new clients. Queued connections are still accepted. */
   remove(): void {
     if (this.#file === undefined) return;
-    const { path, making, inode } = this.#file;
+    const { path, making } = this.#file;
     rmSync(making, { force: true });
     try {
-      if (lstatSync(path, { bigint: true }).ino === inode) rmSync(path);
+      if (inodeAt(path) === this.#inode) rmSync(path);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
         this.#log.warn({ err: error, path }, 'cannot remove the Unix socket');
@@ -114,6 +140,22 @@ export class UnixListener {
     );
   }
 }
+
+/** Creates a socket under its first name. @throws Error with the system's message */
+async function made({ making, mode }: SocketFile, count: number): Promise<DescriptorCopy[]> {
+  rmSync(making, { force: true });
+  try {
+    const copies = await descriptorCopies(making, count);
+    chmodSync(making, mode);
+    return copies;
+  } catch (error) {
+    rmSync(making, { force: true });
+    throw error;
+  }
+}
+
+const inodeAt = (path: string): bigint | undefined =>
+  lstatSync(path, { bigint: true, throwIfNoEntry: false })?.ino;
 
 /** Removes the sockets of gateways that were killed before they moved them to the path. Those that stay do no harm. */
 async function removeAbandoned(path: string): Promise<void> {

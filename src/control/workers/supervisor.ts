@@ -31,6 +31,7 @@ import { WorkerUpdates, type FirstUpdates } from '../changes/worker-updates.ts';
 import { inlineAsUsual, inlineMore } from './inlining.ts';
 import { RestartBackoff } from './restart-backoff.ts';
 import type { OrderedChange } from '../../proxy/downstream/tls/ordered-certificates.ts';
+import type { UnixListener } from '../unix-socket/unix-listener.ts';
 import { TargetColumns } from './target-columns.ts';
 import { WorkerQuestions } from './worker-questions.ts';
 import { WorkerThread } from './worker-thread.ts';
@@ -56,7 +57,7 @@ export interface SupervisorDeps {
   readonly state: ConfigState;
   readonly log: Logger;
   /** The Unix socket for traffic; undefined when there is none. */
-  readonly unixSocket?: { take(): number | undefined; remove(): void } | undefined;
+  readonly unixSocket?: Pick<UnixListener, 'take' | 'restore' | 'remove'> | undefined;
   readonly processors: number;
   /** The program of a worker. */
   readonly workerUrl: URL;
@@ -348,6 +349,13 @@ export class Supervisor {
       member.hasUnixSocket = true;
       member.post({ type: 'unix_socket', descriptor });
     }
+  }
+
+  /** Call it after a takeover that failed. Never rejects. */
+  async restoreUnixSocket(): Promise<void> {
+    if ((await this.#deps.unixSocket?.restore()) !== true) return;
+    for (const member of this.#members.values()) member.hasUnixSocket = false;
+    this.#shareUnixSocket();
   }
 
   /** Sets the flag while no worker loads its program (inlining.ts). */

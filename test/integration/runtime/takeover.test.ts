@@ -4,6 +4,7 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import * as http from 'node:http';
 import {
   existsSync,
   mkdirSync,
@@ -279,14 +280,22 @@ describe('headgate start --take-over', () => {
 
   it('works after one that failed and left the Unix socket to another program', TIMEOUT, async () => {
     const path = join(folder, 'management.sock');
+    const traffic = join(folder, 'traffic.sock');
     env['GATEWAY_SERVER__UNIX_SOCKET'] = path;
+    env['GATEWAY_PROXY__UNIX_SOCKET'] = traffic;
     const before = await start();
     before.process.kill('SIGUSR2');
     await until(() => logged(before, 'another process takes over') && !existsSync(path));
     writeFileSync(path, 'of another program');
+    // As when it has ended right after it had replaced it.
+    rmSync(traffic);
     before.process.kill('SIGUSR2');
     await until(() => logged(before, 'cannot reopen the management port or its Unix socket'));
     expect((await before.api('GET', '/apps')).status).toBe(200);
+    await until(() => existsSync(traffic));
+    const asked = http.get({ socketPath: traffic, path: '/nothing', agent: false });
+    const [answer] = (await once(asked, 'response')) as [http.IncomingMessage];
+    expect(answer.resume().statusCode).toBe(404);
     rmSync(path);
     const exited = once(before.process, 'exit');
     await start(TAKE_OVER);
