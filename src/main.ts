@@ -70,7 +70,10 @@ const commands: Commands = {
     );
     const isRecorded = isJournal(env('JOURNAL_STREAM'), process.stderr.fd);
     const code = await runUntilSignal(
-      () => startGateway({ settings, version, announce: complain, isRecorded, takeover, env }, logging),
+      (stopping) => {
+        const starting = { settings, version, announce: complain, isRecorded, takeover, env, stopping };
+        return startGateway(starting, logging);
+      },
       {
         onSignal: (signal) => logging.log.info({ signal }, 'stopping'),
         monotonicMs: () => systemClock.monotonicMs(),

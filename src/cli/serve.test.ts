@@ -8,7 +8,10 @@ afterEach(() => {
 });
 
 /** A gateway that runs, signals that reach it alone, and a clock that the test moves. */
-async function serve(gateway: Partial<Running> = {}, { hasFiles = false, started = Promise.resolve() } = {}) {
+async function serve(
+  gateway: Partial<Running> = {},
+  { hasFiles = false, started = Promise.resolve(), givesUp = false } = {},
+) {
   const before = new Set(SIGNALS.flatMap((signal) => process.listeners(signal)));
   const stopped = Promise.withResolvers<void>();
   const told: NodeJS.Signals[] = [];
@@ -21,8 +24,9 @@ async function serve(gateway: Partial<Running> = {}, { hasFiles = false, started
   };
   const running: Running = { takeover: async () => undefined, stop, ...gateway };
   const ended = runUntilSignal(
-    async () => {
+    async (stopping) => {
       await started;
+      if (givesUp) stopping.throwIfAborted();
       return running;
     },
     { onSignal: (signal) => told.push(signal), monotonicMs: () => nowMs, hasFiles },
@@ -56,6 +60,14 @@ describe('headgate start', () => {
     expect([told, stops(), exitCode()]).toEqual([[name], 1, undefined]);
     stopped.resolve();
     expect(await ended).toBe(0);
+  });
+
+  it('ends with 0 when a start is given up because of a signal', async () => {
+    const started = Promise.withResolvers<void>();
+    const { signal, ended, stops } = await serve({}, { started: started.promise, givesUp: true });
+    await signal('SIGTERM', 0);
+    started.resolve();
+    expect([await ended, stops()]).toEqual([0, 0]);
   });
 
   it('ends with 130 at the third Ctrl-C, told to stop once', async () => {

@@ -2,7 +2,8 @@
  * `headgate start`: runs the gateway until SIGTERM or SIGINT, then drains it and exits 0. A second signal changes
  * nothing, because npm forwards a signal that the process group has already received. Only the third Ctrl-C of a person
  * who loses patience cuts the drain short. SIGUSR2 starts a takeover; SIGHUP makes the gateway read certificates again.
- * A signal during the start ends the gateway as soon as it has started. SIGUSR2 during the start is remembered, because
+ * A signal during the start ends the gateway as soon as it has started, or during a takeover, whose other gateway goes
+ * on. SIGUSR2 during the start is remembered, because
  * its usual effect is the end of the process; so is SIGHUP for a gateway with files to read.
  */
 import { EXIT_CODES } from './exit-codes.ts';
@@ -35,12 +36,16 @@ export interface SignalOptions {
   readonly stopMs?: number;
 }
 
-/** Resolves with the exit code when the gateway has stopped; rejects when it cannot start. */
+/**
+ * Resolves with the exit code when the gateway has stopped; rejects when it cannot start.
+ * @param start may reject with the reason of `stopping`, which is aborted by a signal
+ */
 export async function runUntilSignal(
-  start: () => Promise<Running>,
+  start: (stopping: AbortSignal) => Promise<Running>,
   { onSignal, monotonicMs, hasFiles, service = NO_SERVICE_MANAGER, stopMs = 0 }: SignalOptions,
 ): Promise<number> {
   const requested = Promise.withResolvers<void>();
+  const stops = new AbortController();
   const forced = Promise.withResolvers<number>();
   let stopping = false;
   let interrupts = 0;
@@ -53,6 +58,7 @@ export async function runUntilSignal(
     if (stopping) return;
     stopping = true;
     onSignal(signal);
+    stops.abort();
     requested.resolve();
   };
   process.on('SIGTERM', onStop);
@@ -72,8 +78,12 @@ export async function runUntilSignal(
       if (reload === undefined) isAskedToReload = true;
       else void reload();
     });
+  const unlessStopped = (error: unknown): void => {
+    if (error !== stops.signal.reason) throw error;
+  };
   const run = async (): Promise<number> => {
-    const gateway = await start();
+    const gateway = await start(stops.signal).catch(unlessStopped);
+    if (gateway === undefined) return EXIT_CODES.ok.code;
     takeover = (signals) => gateway.takeover(signals);
     if (takeoverRequests > 0) void takeover(takeoverRequests);
     reload = async () => {

@@ -73,6 +73,7 @@ import type { TrafficPorts } from '../control/workers/protocol.ts';
 import { holdFiles } from '../control/workers/held-files.ts';
 import type { Supervisor } from '../control/workers/supervisor.ts';
 import type { ManagementListening } from '../management/listening.ts';
+import type { UnixListener } from '../control/unix-socket/unix-listener.ts';
 import type { Logger } from '../observe/log.ts';
 import { memoryProblem } from '../settings/memory-shares.ts';
 import type { Settings } from '../settings/settings.ts';
@@ -102,6 +103,8 @@ export interface StartOptions extends Announcing {
   readonly env: (name: string) => string | undefined;
   /** Take over from the process that serves this database folder, if there is one. */
   readonly takeover: boolean;
+  /** Aborted when this process is to stop. */
+  readonly stopping: AbortSignal;
 }
 
 /** A worker may need this much longer than the drain itself to end. */
@@ -169,6 +172,9 @@ export async function startGateway(options: StartOptions, logging: Logging): Pro
           else claim(pidFile, 'any', log);
         },
         isAlone: () => predecessor?.hasEnded() ?? true,
+        assertWanted: () => {
+          if (predecessor?.hasEnded() === false) options.stopping.throwIfAborted();
+        },
         portFreed: async () => predecessor?.freed(),
         successor: successorIn(pidFile, log),
         mayWrite: () => alone.promise,
@@ -202,6 +208,8 @@ interface Folder {
   claimFolder(): void;
   /** Whether no gateway that is taken over still runs. */
   isAlone(): boolean;
+  /** Throws when this process is to stop and the gateway that it would take over can go on. */
+  assertWanted(): void;
   /** Resolves when a gateway that is taken over has closed its management port. */
   portFreed(): Promise<void>;
   readonly successor: Successor;
@@ -265,7 +273,7 @@ async function startParts(options: LoggedStart, folder: Folder): Promise<Gateway
     phase = 'serving';
     parts.acme.service?.start();
     startEvents(parts, watches, changes.cluster);
-    publishUnixSocket(unixSocket, settings);
+    replaceOther(folder, settings, unixSocket);
     logReady(parts, managementPort, ports);
     if (recovering === undefined) parts.snapshotFile?.changed();
     else recoverDatabase(parts, recovering, changes, announceToken);
@@ -287,6 +295,12 @@ async function startParts(options: LoggedStart, folder: Folder): Promise<Gateway
 function sealPlain({ repository, recovering }: StartDatabase, folder: Folder, log: Logger) {
   const isAlone = (): boolean => folder.isAlone() && recovering?.isRecovered !== false;
   return sealPlainOnce(repository, isAlone, log);
+}
+
+/** The last step of a start that can fail. */
+function replaceOther(folder: Folder, settings: Settings, unixSocket: UnixListener | undefined): void {
+  folder.assertWanted();
+  publishUnixSocket(unixSocket, settings);
 }
 
 function successorOf({ successor }: Folder, supervisor: Supervisor): Successor {

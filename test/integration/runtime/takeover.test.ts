@@ -170,23 +170,28 @@ describe('headgate start --take-over', () => {
   });
 
   it(
-    'that is killed leaves everything to the running one, and another can take over at once',
+    'that is killed, or told to stop, leaves everything to the running one, and another can take over at once',
     TIMEOUT,
     async () => {
       const before = await start();
       await createService(before, 'a', origin.port);
-      const killed = spawn(process.execPath, [MAIN, ...TAKE_OVER], {
-        env: {
-          PATH: process.env['PATH'],
-          ...env,
-          GATEWAY_DATABASE_URL: `sqlite://${join(folder, 'headgate.db')}`,
-          GATEWAY_ADMIN_TOKEN: ADMIN_TOKEN,
-        },
-        stdio: 'ignore',
-      });
-      await until(() => logged(before, 'another process takes over'), 30_000);
-      killed.kill('SIGKILL');
-      await until(() => logged(before, 'is open again'), 10_000);
+      const times = (part: string): number => before.output().split(part).length - 1;
+      for (const [round, signal] of (['SIGKILL', 'SIGTERM'] as const).entries()) {
+        const ended = spawn(process.execPath, [MAIN, ...TAKE_OVER], {
+          env: {
+            PATH: process.env['PATH'],
+            ...env,
+            GATEWAY_DATABASE_URL: `sqlite://${join(folder, 'headgate.db')}`,
+            GATEWAY_ADMIN_TOKEN: ADMIN_TOKEN,
+          },
+          stdio: 'ignore',
+        });
+        const exited = once(ended, 'exit');
+        await until(() => times('another process takes over') > round, 30_000);
+        ended.kill(signal);
+        expect(await exited).toEqual(signal === 'SIGTERM' ? [0, null] : [null, signal]);
+        await until(() => times('is open again') > round, 10_000);
+      }
       await before.must('PATCH', revisionPath('a'), { backend_base_path: '/kept' });
       expect((await request(before, '/a/v1/x')).status).toBe(200);
       expect(origin.seen.at(-1)?.url).toBe('/kept/x');
