@@ -126,9 +126,11 @@ export class UnixListener {
       this.#isCopying = false;
       this.#refill();
     };
-    descriptorCopies(this.#source, 1).then(
+    const source = this.#source;
+    descriptorCopies(source, 1).then(
       (copies) => {
-        this.#copies.push(...copies);
+        // The socket may have been made anew meanwhile.
+        if (source === this.#source) this.#copies.push(...copies);
         this.#retryMs = RETRY_MS_MIN;
         goOn();
       },
