@@ -39,6 +39,7 @@ export class UnixListener {
   #source: number;
   #next = 1;
   #isCopying = false;
+  #isRemoved = false;
   #retryMs = RETRY_MS_MIN;
 
   private constructor(file: SocketFile | undefined, copies: DescriptorCopy[], log: Logger) {
@@ -94,6 +95,7 @@ export class UnixListener {
     try {
       if (inodeAt(path) === this.#inode || (await unixSocketProblem(path)) !== undefined) return false;
       const copies = await made(file, 1 + SPARE_COPIES);
+      if (this.#isRemoved) return false;
       this.#inode = inodeAt(making);
       renameSync(making, path);
       this.#source = (copies[0] as DescriptorCopy).fd;
@@ -103,11 +105,14 @@ export class UnixListener {
     } catch (error) {
       this.#log.error({ err: error, path }, 'cannot reopen the Unix socket for traffic');
       return false;
+    } finally {
+      rmSync(making, { force: true });
     }
   }
 
   /** Hides the socket from new clients. Queued connections are still accepted. */
   remove(): void {
+    this.#isRemoved = true;
     if (this.#file === undefined) return;
     const { path, making } = this.#file;
     rmSync(making, { force: true });
