@@ -262,9 +262,7 @@ async function startParts(options: LoggedStart, folder: Folder): Promise<Gateway
     if (recovering === undefined) await changes.cluster.join(repository.cluster);
     undo.add(() => supervisor.stop(settings.proxy.drainTimeoutMs + STOP_MARGIN_MS));
     const ports = await listenForTraffic(parts, supervisor);
-    watches.start();
-    parts.collectorFiles?.start();
-    configFile?.start();
+    for (const watch of [watches, parts.collectorFiles, configFile]) watch?.start();
     undo.add(() => Promise.all([watches.stop(), parts.collectorFiles?.stop()]));
     folder.claimFolder();
     // Last, so that a start that fails does not leave a token that only its output would have shown.
