@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { runUntilSignal, type Running } from './serve.ts';
+import type { ServiceManager } from './service-manager.ts';
 
 const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGUSR2', 'SIGHUP'] as const;
 const ours: (() => void)[] = [];
@@ -7,10 +8,19 @@ afterEach(() => {
   for (const remove of ours.splice(0)) remove();
 });
 
+function managerOf(notices: string[]): ServiceManager {
+  return {
+    isPresent: false,
+    ready: () => void notices.push('ready'),
+    reloading: () => void notices.push('reloading'),
+    stopping: () => void notices.push('stopping'),
+  };
+}
+
 /** A gateway that runs, signals that reach it alone, and a clock that the test moves. */
 async function serve(
   gateway: Partial<Running> = {},
-  { hasFiles = false, started = Promise.resolve(), givesUp = false } = {},
+  { hasFiles = false, started = Promise.resolve(), givesUp = false, notices = [] as string[] } = {},
 ) {
   const before = new Set(SIGNALS.flatMap((signal) => process.listeners(signal)));
   const stopped = Promise.withResolvers<void>();
@@ -29,7 +39,12 @@ async function serve(
       if (givesUp) stopping.throwIfAborted();
       return running;
     },
-    { onSignal: (signal) => told.push(signal), monotonicMs: () => nowMs, hasFiles },
+    {
+      onSignal: (signal) => told.push(signal),
+      monotonicMs: () => nowMs,
+      hasFiles,
+      service: managerOf(notices),
+    },
   ).then((code) => (exitCode = code));
   const turn = (): Promise<void> => new Promise((done) => setImmediate(done));
   await turn();
@@ -123,6 +138,18 @@ describe('headgate start', () => {
     await expect.poll(() => reads).toBe(1);
     await signal('SIGHUP', 0);
     expect(reads).toBe(2);
+  });
+
+  it('does not call itself ready while it stops, though files are still being read', async () => {
+    const read = Promise.withResolvers<void>();
+    const notices: string[] = [];
+    const { signal } = await serve({ reload: () => read.promise }, { hasFiles: true, notices });
+    await signal('SIGHUP', 0);
+    await signal('SIGTERM', 1);
+    await signal('SIGHUP', 2);
+    read.resolve();
+    await new Promise((done) => setImmediate(done));
+    expect(notices).toEqual(['ready', 'reloading', 'stopping']);
   });
 
   it('leaves SIGHUP alone where there are no files', async () => {

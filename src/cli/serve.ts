@@ -76,7 +76,7 @@ export async function runUntilSignal(
   if (hasFiles || service.isPresent)
     process.on('SIGHUP', () => {
       if (reload === undefined) isAskedToReload = true;
-      else void reload();
+      else if (!stopping) void reload();
     });
   const unlessStopped = (error: unknown): void => {
     if (error !== stops.signal.reason) throw error;
@@ -89,7 +89,7 @@ export async function runUntilSignal(
     reload = async () => {
       service.reloading();
       await gateway.reload?.();
-      service.ready();
+      if (!stopping) service.ready();
     };
     service.ready();
     if (isAskedToReload) void reload();

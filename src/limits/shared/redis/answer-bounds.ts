@@ -29,8 +29,8 @@ const ARRAY = 0x2a;
 
 /** The bytes are no answer of Valkey or Redis. */
 export class RubbishAnswer extends Error {
-  constructor(what: string) {
-    super(`what answers is no Valkey or Redis, or is broken: ${what}`);
+  constructor(what: string, options?: ErrorOptions) {
+    super(`what answers is no Valkey or Redis, or is broken: ${what}`, options);
   }
 }
 

@@ -8,7 +8,6 @@
  * caller replaces the connection.
  */
 import decoding from '@redis/client/dist/lib/RESP/decoder.js';
-import { messageOf } from '../../../lib/error-message.ts';
 import { AnswerBounds, RubbishAnswer } from './answer-bounds.ts';
 
 interface Guard {
@@ -60,5 +59,5 @@ const newGuard = (): Guard => ({ bounds: new AnswerBounds(), isBroken: false, is
 
 /** The library has no call that this is the answer to. */
 function unasked(error: unknown): RubbishAnswer {
-  return new RubbishAnswer(`an answer without a question (${messageOf(error)})`);
+  return new RubbishAnswer('an answer that nothing has asked for', { cause: error });
 }
