@@ -98,8 +98,8 @@ interface Begun {
   readonly state: string;
 }
 
-async function begin(): Promise<Begun> {
-  const start = await fetch(api.url + START, { redirect: 'manual' });
+async function begin(at = api.url): Promise<Begun> {
+  const start = await fetch(at + START, { redirect: 'manual' });
   const asked = new URL(start.headers.get('location') ?? '').searchParams;
   nonce = asked.get('nonce') ?? '';
   return {
@@ -108,8 +108,8 @@ async function begin(): Promise<Begun> {
   };
 }
 
-const comeBack = ({ cookie, state }: Begun, code = 'code'): Promise<Response> =>
-  fetch(`${api.url}${CALLBACK}?code=${code}&state=${state}`, { headers: { cookie } });
+const comeBack = ({ cookie, state }: Begun, code = 'code', at = api.url): Promise<Response> =>
+  fetch(`${at}${CALLBACK}?code=${code}&state=${state}`, { headers: { cookie } });
 
 async function outcome(response: Response): Promise<string> {
   const text = await response.text();
@@ -216,6 +216,34 @@ describe('the provider', () => {
     expect(await outcome(await comeBack(await begin()))).toBe('502 identity_provider_failed');
     expect(performance.now() - startedMs).toBeLessThan(10_000);
   });
+});
+
+test('a provider that knows the client by one of the two methods only, or by none', async () => {
+  await using own = await startManagement({ oidc: oidcSettings() });
+  const seen: string[] = [];
+  let taken = 'body';
+  answer = async (_nonce, response, request) => {
+    let body = '';
+    for await (const part of request) body += String(part);
+    const isInBody = new URLSearchParams(body).has('client_secret');
+    const method = isInBody ? 'body' : (request.headers.authorization?.split(' ')[0] ?? 'none');
+    seen.push(method);
+    if (method === taken) return sendToken(response, await signed(claimsOf()));
+    response.writeHead(401, {
+      'www-authenticate': 'Basic realm="provider"',
+      'content-type': 'application/json',
+    });
+    response.end('{"error":"invalid_client"}');
+  };
+  const enter = async (): Promise<string> => outcome(await comeBack(await begin(own.url), 'code', own.url));
+  expect([await enter(), await enter()]).toEqual(['signed in', 'signed in']);
+  taken = 'Basic';
+  expect([await enter(), await enter()]).toEqual(['signed in', 'signed in']);
+  expect(seen).toEqual(['Basic', 'body', 'body', 'body', 'Basic', 'Basic']);
+  seen.length = 0;
+  taken = 'neither';
+  expect(await enter()).toBe('502 identity_provider_failed');
+  expect(seen).toEqual(['Basic', 'body']);
 });
 
 test('guessed codes of one address reach the provider a few times a minute, and lock out no other', async () => {

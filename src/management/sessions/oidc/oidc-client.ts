@@ -7,6 +7,7 @@ import type { Configuration } from 'openid-client';
 import type { Clock } from '../../../lib/clock.ts';
 import type { AdminRole } from '../../../model/resources.ts';
 import { boundedFetch } from './bounded-fetch.ts';
+import { ClientProof } from './client-proof.ts';
 import { FLOW_SECS, type Flow } from './flow-cookie.ts';
 
 export interface OidcSettings {
@@ -46,6 +47,7 @@ export function roleOfGroups({ roles }: OidcSettings, groups: readonly string[])
 export class OidcClient {
   readonly #settings: OidcSettings;
   readonly #clock: Clock;
+  readonly #proof = new ClientProof();
   #configuration: Promise<Configuration> | undefined;
 
   constructor(settings: OidcSettings, clock: Clock) {
@@ -84,12 +86,14 @@ export class OidcClient {
   async finish(url: URL, { state, nonce, verifier }: Flow): Promise<Person> {
     const oidc = await import('openid-client');
     const configuration = await this.#discovered();
-    const tokens = await oidc.authorizationCodeGrant(configuration, url, {
-      pkceCodeVerifier: verifier,
-      expectedState: state,
-      expectedNonce: nonce,
-      idTokenExpected: true,
-    });
+    const tokens = await this.#proof.run(() =>
+      oidc.authorizationCodeGrant(configuration, url, {
+        pkceCodeVerifier: verifier,
+        expectedState: state,
+        expectedNonce: nonce,
+        idTokenExpected: true,
+      }),
+    );
     const claims: Readonly<Record<string, unknown>> = { ...tokens.claims() };
     const subject = String(claims['sub']);
     const { groupsClaim } = this.#settings;
@@ -113,7 +117,7 @@ export class OidcClient {
     const oidc = await import('openid-client');
     const { issuer, clientId, clientSecret } = this.#settings;
     const insecure = issuer.startsWith('http:') ? [oidc.allowInsecureRequests] : [];
-    return oidc.discovery(new URL(issuer), clientId, clientSecret, undefined, {
+    return oidc.discovery(new URL(issuer), clientId, undefined, this.#proof.auth(oidc, clientSecret), {
       [oidc.customFetch]: boundedFetch,
       execute: [...insecure, oidc.enableNonRepudiationChecks],
       timeout: TIMEOUT_SECS,
