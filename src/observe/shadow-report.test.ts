@@ -189,6 +189,30 @@ describe('ShadowHistory', () => {
     expect(read).toMatchObject({ total: 6, sinceMs: NOW_MS + 7 * MINUTE_MS });
   });
 
+  it('takes the total bound from the app that has the most, and shortens no report of others', () => {
+    for (const [perMinute, bounds] of [
+      [{ endpoints: 3, callers: 1 }, SMALL],
+      [
+        { endpoints: 1, callers: 4 },
+        { ...SMALL, rowCallers: 4 },
+      ],
+    ] as const) {
+      const report = new ShadowHistory(NOW_MS, bounds);
+      happen(report, NOW_MS, { app: 'small', endpoint: 's' });
+      for (let minute = 1; minute <= 10; minute++)
+        for (let index = 0; index < perMinute.endpoints * perMinute.callers; index++) {
+          const endpoint = `e${index % perMinute.endpoints}`;
+          happen(report, NOW_MS + minute * MINUTE_MS, { endpoint, caller: key(`k${index}`) });
+        }
+      const nowMs = NOW_MS + 11 * MINUTE_MS;
+      expect(report.read('small', {}, nowMs)).toMatchObject({ total: 1, sinceMs: NOW_MS });
+      const big = report.read('app', {}, nowMs);
+      expect(big.total).toBeLessThanOrEqual(16);
+      expect(big.total).toBeGreaterThan(0);
+      expect(big.sinceMs).toBe(nowMs - (big.total / (perMinute.endpoints * perMinute.callers)) * MINUTE_MS);
+    }
+  });
+
   it('resets one app on demand', () => {
     const report = new ShadowHistory(NOW_MS);
     happen(report, NOW_MS);

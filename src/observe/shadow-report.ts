@@ -3,10 +3,10 @@
  * for the last seven days since the start. Counts are kept in segments of time: a minute each for the last hour, an
  * hour each before that. A report can thus begin where a policy was changed. Owns the segments; nothing is stored.
  *
- * Bounded per segment (shadow-tally.ts) and in total: beyond the total the oldest segments are dropped, which `sinceMs`
- * shows. The total of a row is always exact.
+ * Bounded per segment (shadow-tally.ts) and in total: beyond the total the app that has the most loses its oldest
+ * segment, which its `sinceMs` shows, so that no app shortens the reports of others. The total of a row is always exact.
  */
-import { ShadowTally, type ShadowRow } from './shadow-tally.ts';
+import { ShadowTally, type ShadowRow, type ShadowUsage } from './shadow-tally.ts';
 
 export interface ShadowReportFilter {
   /** Unix milliseconds; undefined: from the beginning. */
@@ -55,7 +55,8 @@ interface Segment {
 
 export class ShadowHistory {
   readonly #bounds: ShadowReportBounds;
-  readonly #resetMs = new Map<string, number>();
+  /** Since when requests of an app are counted, where that is later than for all. */
+  readonly #appSinceMs = new Map<string, number>();
   #segments: Segment[] = [];
   #sinceMs: number;
 
@@ -75,7 +76,7 @@ export class ShadowHistory {
   read(appId: string, filter: ShadowReportFilter, nowMs: number): ShadowReport {
     this.#forgetOld(nowMs);
     const { rowCallers } = this.#bounds;
-    const sinceMs = Math.max(this.#sinceMs, this.#resetMs.get(appId) ?? 0);
+    const sinceMs = Math.max(this.#sinceMs, this.#appSinceMs.get(appId) ?? 0);
     const wantedMs = Math.max(sinceMs, filter.fromMs ?? 0);
     let fromMs = wantedMs;
     const sum = new ShadowTally({ rows: Infinity, callers: Infinity, rowCallers });
@@ -99,13 +100,13 @@ export class ShadowHistory {
   /** Resets the counts of an app. */
   reset(appId: string, nowMs: number): void {
     this.forget(appId);
-    this.#resetMs.set(appId, nowMs);
+    this.#appSinceMs.set(appId, nowMs);
   }
 
   /** Removes an app that was deleted. */
   forget(appId: string): void {
     for (const { tally } of this.#segments) tally.forget(appId);
-    this.#resetMs.delete(appId);
+    this.#appSinceMs.delete(appId);
   }
 
   /** The current segment. If the clock was set back, the last one. */
@@ -140,6 +141,7 @@ export class ShadowHistory {
     while ((this.#segments[0]?.endMs ?? Infinity) <= nowMs - RETENTION_MS) this.#dropOldest();
   }
 
+  /** Beyond the bounds, the app that has the most loses its oldest segment; the current one has its own bounds. */
   #enforceBounds(): void {
     let rows = 0;
     let callers = 0;
@@ -147,18 +149,55 @@ export class ShadowHistory {
       rows += tally.rowCount;
       callers += tally.callerCount;
     }
-    while (this.#segments.length > 1 && (rows > this.#bounds.rows || callers > this.#bounds.callers)) {
-      const oldest = this.#dropOldest();
-      rows -= oldest?.tally.rowCount ?? 0;
-      callers -= oldest?.tally.callerCount ?? 0;
+    if (rows <= this.#bounds.rows && callers <= this.#bounds.callers) return;
+    const earlier = this.#segments
+      .slice(0, -1)
+      .map(({ tally, endMs }) => ({ tally, endMs, uses: tally.usage() }));
+    const totals = sumOf(earlier.map(({ uses }) => uses));
+    while (rows > this.#bounds.rows || callers > this.#bounds.callers) {
+      const appId = appWithMost(totals, rows > this.#bounds.rows ? 'rows' : 'callers');
+      const oldest = earlier.find(({ uses }) => appId !== undefined && uses.has(appId));
+      if (appId === undefined || oldest === undefined) return;
+      const freed = oldest.uses.get(appId) ?? NOTHING;
+      oldest.tally.forget(appId);
+      oldest.uses.delete(appId);
+      totals.set(appId, difference(totals.get(appId) ?? NOTHING, freed));
+      this.#appSinceMs.set(appId, Math.max(this.#appSinceMs.get(appId) ?? 0, oldest.endMs));
+      rows -= freed.rows;
+      callers -= freed.callers;
     }
   }
 
-  #dropOldest(): Segment | undefined {
+  #dropOldest(): void {
     const oldest = this.#segments.shift();
     if (oldest !== undefined) this.#sinceMs = Math.max(this.#sinceMs, oldest.endMs);
-    return oldest;
   }
+}
+
+const NOTHING: ShadowUsage = { rows: 0, callers: 0 };
+
+const difference = (a: ShadowUsage, b: ShadowUsage): ShadowUsage => ({
+  rows: a.rows - b.rows,
+  callers: a.callers - b.callers,
+});
+
+/** By app. */
+function sumOf(usages: readonly ReadonlyMap<string, ShadowUsage>[]): Map<string, ShadowUsage> {
+  const sums = new Map<string, ShadowUsage>();
+  for (const usage of usages)
+    for (const [appId, { rows, callers }] of usage) {
+      const sum = sums.get(appId) ?? NOTHING;
+      sums.set(appId, { rows: sum.rows + rows, callers: sum.callers + callers });
+    }
+  return sums;
+}
+
+/** undefined: no app has any. */
+function appWithMost(usage: ReadonlyMap<string, ShadowUsage>, what: keyof ShadowUsage): string | undefined {
+  let most: string | undefined;
+  let count = 0;
+  for (const [appId, use] of usage) if (use[what] > count) [most, count] = [appId, use[what]];
+  return most;
 }
 
 const hourOf = (ms: number): number => Math.floor(ms / HOUR_MS);

@@ -67,6 +67,12 @@ export interface ShadowTallyBounds {
   readonly rowCallers: number;
 }
 
+/** What an app has of what is bounded. */
+export interface ShadowUsage {
+  readonly rows: number;
+  readonly callers: number;
+}
+
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 interface OpenRow extends Omit<Mutable<ShadowRow>, 'callers'> {
   callers: Map<string, CallerCount>;
@@ -90,6 +96,16 @@ export class ShadowTally {
 
   get callerCount(): number {
     return this.#callers;
+  }
+
+  /** By app. */
+  usage(): Map<string, ShadowUsage> {
+    const usage = new Map<string, ShadowUsage>();
+    for (const { appId, callers } of this.#rows.values()) {
+      const own = usage.get(appId);
+      usage.set(appId, { rows: (own?.rows ?? 0) + 1, callers: (own?.callers ?? 0) + callers.size });
+    }
+    return usage;
   }
 
   add(added: ShadowRow): void {
