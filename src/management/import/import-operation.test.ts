@@ -135,6 +135,44 @@ openapi: 3.1.0`;
     expect(JSON.stringify(body.data.notes)).toContain('partner-certs.crt');
   });
 
+  it.each<[string, Json]>([
+    ['the name of a scheme in place of an object', ['token']],
+    ['an object in place of a list', { token: [] }],
+    ['a name alone', 'token'],
+    ['no scopes', [{ token: null }]],
+  ])('asks for credentials where the description does so with %s', async (_what, security) => {
+    const document = {
+      ...DOCUMENT,
+      paths: { '/orders': { get: { security } } },
+      components: { securitySchemes: { token: { type: 'http', scheme: 'bearer' } } },
+    };
+    const { body } = await imported({ document, security: true });
+    const endpoint = body.data.config.apps.shop.versions.v2.revisions.r1.endpoints['GET /orders'];
+    expect(endpoint).toEqual({ policy_override: { auth: { auth_type: 'api_key' } } });
+    const left = await imported({ document });
+    expect(left.body.data.notes).toEqual([expect.stringMatching(/^security: left out/)]);
+  });
+
+  it('says first that operations stay open whose credentials have no counterpart, or cannot be read', async () => {
+    const asked = [[{ basic: [] }], [{ token: { read: true } }], [null]];
+    const paths = Object.fromEntries(
+      asked.map((security, at) => [`/${'abc'[at]}`, { head: {}, get: { security } }]),
+    );
+    const securitySchemes = {
+      basic: { type: 'http', scheme: 'basic' },
+      token: { type: 'http', scheme: 'bearer' },
+    };
+    const document = { ...DOCUMENT, paths: { ...paths, orders: {} }, components: { securitySchemes } };
+    const { notes } = (await imported({ document, security: true })).body.data;
+    expect(notes[0]).toBe(
+      'security: every client may call 3 operations whose credentials cannot be carried over; give the app a policy with "auth"',
+    );
+    expect(notes.filter((note: string) => note.includes('no policy was set'))).toHaveLength(3);
+    expect(notes).toContain('orders: is no path, because it does not start with "/"');
+    const open = { ...document, security: [{ token: [] }] };
+    expect((await imported({ document: open, security: true })).body.data.notes[0]).not.toContain('security');
+  });
+
   it('ends where references go round, and reads no other document', async () => {
     const items = { A: { $ref: '#/components/pathItems/B' }, B: { $ref: '#/components/pathItems/A' } };
     const paths = { '/a': { $ref: '#/components/pathItems/A' }, '/b': { $ref: 'http://127.0.0.1:9/x.yaml' } };

@@ -66,7 +66,10 @@ export function readDescription(value: unknown): OpenApiDescription | { readonly
   const operations: OpenApiOperation[] = [];
   const extensions = new Set(extensionsOf(document));
   for (const [path, given] of Object.entries(asObject(document['paths']))) {
-    if (!path.startsWith('/')) continue;
+    if (!path.startsWith('/')) {
+      if (!path.startsWith('x-')) notes.push(`${path}: is no path, because it does not start with "/"`);
+      continue;
+    }
     const item = followed(document, given);
     if (item === undefined) notes.push(`${path}: its path item is in another document, which is not read`);
     else {
@@ -154,18 +157,32 @@ function serverUrls(servers: unknown): string[] {
   });
 }
 
+/**
+ * undefined when the document does not say. What is written in another form, such as the name of a scheme in place of
+ * an object, still asks for credentials: an alternative that cannot be read has a name that no scheme has.
+ */
 function requirements(value: unknown): SecurityRequirement[] | undefined {
-  if (!Array.isArray(value)) return undefined;
-  return value
-    .filter(isObject)
-    .map((requirement) =>
-      Object.fromEntries(
-        Object.entries(requirement).map(([name, scopes]) => [
-          name,
-          Array.isArray(scopes) ? scopes.map(String) : [],
-        ]),
-      ),
-    );
+  if (value === undefined || value === null) return undefined;
+  return (Array.isArray(value) ? value : [value]).map(requirement);
+}
+
+const UNREADABLE = 'something unreadable';
+
+function requirement(value: unknown): SecurityRequirement {
+  if (typeof value === 'string') return { [value]: [] };
+  if (!isObject(value)) return { [UNREADABLE]: [] };
+  const entries = Object.entries(value).map(([name, scopes]) => [name, scopesOf(scopes)] as const);
+  const read = entries.filter((entry): entry is [string, string[]] => entry[1] !== undefined);
+  return Object.fromEntries(read.length === entries.length ? read : [...read, [UNREADABLE, []]]);
+}
+
+/** undefined: they cannot be read. */
+function scopesOf(value: unknown): string[] | undefined {
+  if (value === undefined || value === null) return [];
+  const scopes: readonly unknown[] = Array.isArray(value) ? value : [value];
+  return scopes.every((scope) => typeof scope === 'string' || typeof scope === 'number')
+    ? scopes.map(String)
+    : undefined;
 }
 
 function schemesOf(document: Json): Map<string, SecurityScheme> {

@@ -4,6 +4,7 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { endpointShape, parseEndpointPath } from '../../config/path-patterns.ts';
+import { counted } from '../../lib/text/counted.ts';
 import type { OpenApiDescription, OpenApiOperation } from './openapi-document.ts';
 import { securityOf, type SecurityResult } from './openapi-security.ts';
 
@@ -44,8 +45,6 @@ export function importTree(
   const backend = revision === undefined ? backendOf(description, options.backend) : {};
   if ('problem' in backend) return { problem: String(backend['problem']) };
   const common = options.security ? securityOf(undefined, description) : undefined;
-  if (!options.security && !asksForCallers(known) && !asksForCallers(revision))
-    notes.unshift(...securityLeftOut(description));
   const endpoints = endpointsOf(description, common, itemsOf(revision, 'endpoints'), notes);
   const made: Item = {
     ...(revision ?? { ...backend, is_current: true }),
@@ -54,6 +53,8 @@ export function importTree(
     }),
     endpoints,
   };
+  if (!asksForCallers(known?.['default_policy']) && !asksForCallers(made['default_policy']))
+    notes.unshift(...(options.security ? leftOpen(description, endpoints) : securityLeftOut(description)));
   return {
     app: {
       ...(known ?? {
@@ -71,21 +72,44 @@ export function importTree(
   };
 }
 
-/** Whether the policy of an app or a revision says who may call. */
-function asksForCallers(item: Item | undefined): boolean {
-  const policy = item?.['default_policy'];
-  return typeof policy === 'object' && policy !== null && ('auth' in policy || 'required_scopes' in policy);
+/** Whether a policy asks who calls. */
+function asksForCallers(policy: unknown): boolean {
+  if (typeof policy !== 'object' || policy === null) return false;
+  const { auth, required_scopes: scopes } = policy as {
+    auth?: { auth_type?: unknown };
+    required_scopes?: unknown;
+  };
+  return scopes !== undefined || (auth !== undefined && auth.auth_type !== 'none');
+}
+
+/** Whether the description requires credentials. */
+function isProtected({ security }: OpenApiOperation, common: OpenApiDescription['security']): boolean {
+  const needed = security ?? common ?? [];
+  return needed.length > 0 && needed.every((requirement) => Object.keys(requirement).length > 0);
 }
 
 /** A note if the description protects operations that every client may call after this import. */
 function securityLeftOut({ operations, security }: OpenApiDescription): readonly string[] {
-  const isProtected = (needed: OpenApiOperation['security']): boolean =>
-    needed !== undefined &&
-    needed.length > 0 &&
-    needed.every((requirement) => Object.keys(requirement).length > 0);
-  if (!operations.some((operation) => isProtected(operation.security ?? security))) return [];
+  if (!operations.some((operation) => isProtected(operation, security))) return [];
   return [
     'security: left out, so every client may call operations that require credentials in the description; import with "security" (--security), or give the app a policy with "auth"',
+  ];
+}
+
+/** The same, of an import that carries security over: that of some operations has no counterpart. */
+function leftOpen(
+  { operations, security }: OpenApiDescription,
+  endpoints: Readonly<Record<string, Item>>,
+): readonly string[] {
+  const open = operations.filter((operation) => {
+    const endpoint = endpoints[labelOf(operation)];
+    const isOpen = endpoint !== undefined && !asksForCallers(endpoint['policy_override']);
+    return isOpen && isProtected(operation, security);
+  });
+  if (open.length === 0) return [];
+  const { length: count } = open;
+  return [
+    `security: every client may call ${counted(count, 'operation')} whose credentials cannot be carried over; give the app a policy with "auth"`,
   ];
 }
 
@@ -100,7 +124,7 @@ function endpointsOf(
   const shapes = new Map<string, string>();
   for (const operation of description.operations) {
     const path = withPlainNames(operation.path);
-    const label = `${operation.method} ${path}`;
+    const label = labelOf(operation);
     const pattern = parseEndpointPath(path);
     if ('error' in pattern) {
       notes.push(
@@ -127,6 +151,8 @@ function endpointsOf(
   }
   return endpoints;
 }
+
+const labelOf = ({ method, path }: OpenApiOperation): string => `${method} ${withPlainNames(path)}`;
 
 /** Parameters with names that endpoints can have: `{pet.id}` becomes `{pet_id}`. */
 function withPlainNames(path: string): string {
