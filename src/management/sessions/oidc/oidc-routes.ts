@@ -89,7 +89,8 @@ export function addOidcRoutes(server: FastifyInstance, dependencies: OidcRoutesD
     if (url.searchParams.get('state') !== flow.state) {
       const failure = fail('sign_in_failed', 'The answer belongs to another sign-in; start again');
       note(request, failure);
-      return sendFailure(request, reply, failure);
+      // The sign-in of the cookie, in another tab of the browser, may still come to its end.
+      return refuse(request, reply.removeHeader('Set-Cookie'), failure);
     }
     const refusal = url.searchParams.get('error');
     if (refusal !== null) {

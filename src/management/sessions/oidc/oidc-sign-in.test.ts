@@ -181,6 +181,18 @@ describe('signing in with a provider', () => {
     expect(answer.headers.get('cache-control')).toBe('no-store');
   });
 
+  test('in two tabs at once leads the first one back to the form, and the second one in', async () => {
+    const jar: Jar = new Map();
+    const first = await atProvider(jar, 'ada', `${api.url}${START}`);
+    const second = await atProvider(jar, 'ada', `${api.url}${START}`);
+    const cookie = [...(jar.get(api.url) ?? [])].map((pair) => pair.join('=')).join('; ');
+    const headers = { cookie, accept: 'text/html' };
+    const refused = await fetch(first, { headers, redirect: 'manual' });
+    expect([refused.status, refused.headers.get('location')]).toEqual([303, '/?sign_in=sign_in_failed']);
+    expect(refused.headers.getSetCookie()).toEqual([]);
+    expect((await visit(jar, second)).status).toBe(200);
+  });
+
   test('leads nowhere else', async () => {
     for (const path of [
       '//evil.example',
