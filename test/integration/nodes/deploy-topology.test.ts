@@ -7,7 +7,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { DEPLOY, readComposeFile } from '../../support/programs/compose-file.ts';
 import { runToEnd, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { installedProgram } from '../../support/programs/install-program.ts';
@@ -230,3 +230,16 @@ test('a limit is one limit for both', async () => {
   expect(admitted).toBeLessThanOrEqual(LIMIT);
   expect(admitted).toBeGreaterThan(LIMIT * 0.8);
 }, 60_000);
+
+test('tokens are not guessed under other addresses: the balancer tells that of the client', async () => {
+  for (const address of ['203.0.113.7', '203.0.113.8']) {
+    const headers = { authorization: 'Bearer a-wrong-token', 'x-forwarded-for': address };
+    const refused = await fetch(`http://127.0.0.1:${balancer.management}/api/v1/apps`, { headers });
+    expect(refused.status).toBe(401);
+  }
+  await vi.waitFor(async () => {
+    const audit = await callManagement('GET', '/audit?action=login.refused');
+    const { data } = (await audit.json()) as { data: readonly { readonly address: string }[] };
+    expect(new Set(data.map(({ address }) => address))).toEqual(new Set(['127.0.0.1']));
+  }, 10_000);
+});
