@@ -77,6 +77,24 @@ describe('import kong', () => {
     expect(served(kongApp({ ...service({ paths: ['/a'] }, { plugins }), consumers: [] }))).toEqual([]);
   });
 
+  it('does not switch a route on with two limits, of which a policy has one', () => {
+    const strict = { name: 'rate-limiting', config: { minute: 10, limit_by: 'ip' } };
+    const loose = {
+      name: 'rate-limiting-advanced',
+      config: { limit: [9_000], window_size: [60], identifier: 'ip' },
+    };
+    const same = {
+      name: 'rate-limiting-advanced',
+      config: { limit: [10], window_size: [60], identifier: 'ip', window_type: 'fixed' },
+    };
+    const servedWith = (own: object[], global: object[] = []): string[] =>
+      served(kongApp({ ...service({ paths: ['/a'] }, { plugins: own }), plugins: global }));
+    expect(servedWith([strict, loose])).toEqual([]);
+    expect(servedWith([loose], [strict])).toEqual([]);
+    expect(servedWith([strict])).not.toEqual([]);
+    expect(servedWith([strict, same])).not.toEqual([]);
+  });
+
   it('switches on a route with plugins that only observe', () => {
     const plugins = [{ name: 'prometheus' }, { name: 'file-log' }, { name: 'cors' }];
     expect(served(kongApp(service({ paths: ['/a'] }, { plugins })))).not.toEqual([]);

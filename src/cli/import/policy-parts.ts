@@ -1,5 +1,14 @@
 /** Combines parts of a policy from several sources. */
+import { isDeepStrictEqual } from 'node:util';
 import type { Item } from './imported-route.ts';
+
+/** The parts of which `mergedParts` keeps only the later one: of two limits or lists of addresses, both would apply. */
+export function replacedParts(parts: Item, more: Item): string[] {
+  return Object.entries(more).flatMap(([part, value]) => {
+    const known = parts[part];
+    return part === 'headers' || known === undefined || isDeepStrictEqual(known, value) ? [] : [part];
+  });
+}
 
 /** Later parts replace earlier ones, except edits of headers, which are combined. */
 export function mergedParts(parts: Item, more: Item): Item {

@@ -5,7 +5,7 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { checkedPolicy } from '../checked-policy.ts';
-import { mergedParts } from '../policy-parts.ts';
+import { mergedParts, replacedParts } from '../policy-parts.ts';
 import type { Item } from '../imported-route.ts';
 import type { AclScopes } from './acl-scopes.ts';
 import type { KongConsumer, KongPlugin } from './kong-document.ts';
@@ -66,6 +66,10 @@ export class KongPolicies {
       if (translated.isWeaker === true) weaker.push(plugin);
       const { parts: valid, isWeaker } = checkedPolicy(translated.parts, plugin.node);
       if (isWeaker) weaker.push(plugin);
+      for (const part of replacedParts(parts, valid)) {
+        plugin.node.changed(`replaces the \`${part}\` of a plugin before it`, 'only one of the two');
+        weaker.push(plugin);
+      }
       parts = mergedParts(parts, valid);
     }
     // Parts of several plugins may conflict.

@@ -6,7 +6,7 @@ import { counted } from '../../../lib/text/counted.ts';
 import type { ImportedApp } from '../import-run.ts';
 import type { ImportedPattern, ImportedRoute, Item } from '../imported-route.ts';
 import { intersection } from '../route-patterns.ts';
-import { mergedParts } from '../policy-parts.ts';
+import { mergedParts, replacedParts } from '../policy-parts.ts';
 import { RouteHosts } from '../route-hosts.ts';
 import { versionsOf } from '../route-tree.ts';
 import { openSource, type SourceNode } from '../source.ts';
@@ -276,10 +276,7 @@ function policyOf(
   for (const { node, made } of used) {
     const checked = checkedPolicy(made.parts, node);
     isWeaker ||= checked.isWeaker || made.isWeaker === true;
-    for (const [part, value] of Object.entries(checked.parts)) {
-      const isSecond =
-        part !== 'headers' && parts[part] !== undefined && !isDeepStrictEqual(parts[part], value);
-      if (!isSecond) continue;
+    for (const part of replacedParts(parts, checked.parts)) {
       node.changed(`replaces the \`${part}\` of a middleware before it`, 'only one of the two');
       isWeaker = true;
     }
