@@ -48,6 +48,7 @@ describe('import kong', () => {
     services: [{ name: 'a', url: 'http://10.0.0.1', routes: [{ name: 'r', ...route }], ...more }],
   });
   const env = '${{ env "DECK_VALUE" }}';
+  const FIELDS = Array.from({ length: 33 }, (_, index) => `X-Internal-${index}`);
 
   it('serves a route', () => {
     expect(served(kongApp(service({ paths: ['/a'], methods: ['GET'] })))).not.toEqual([]);
@@ -71,6 +72,20 @@ describe('import kong', () => {
     ['that keeps robots out', { name: 'bot-detection' }],
     ['with a limit of a template', { name: 'rate-limiting', config: { minute: env, hour: 90 } }],
     ['with a denied group of a template', { name: 'acl', config: { deny: ['bad', env] } }],
+    [
+      'that removes more fields than fit',
+      { name: 'request-transformer', config: { remove: { headers: FIELDS } } },
+    ],
+    [
+      'that removes fields of a template',
+      { name: 'request-transformer', config: { remove: { headers: [env] } } },
+    ],
+    ['that sets a path', { name: 'request-transformer', config: { replace: { uri: '/public' } } }],
+    ['that sets a method', { name: 'request-transformer-advanced', config: { http_method: 'GET' } }],
+    [
+      'that sets a parameter',
+      { name: 'request-transformer', config: { replace: { querystring: ['role:guest'] } } },
+    ],
     ['with a denied address that is no text', { name: 'ip-restriction', config: { deny: ['10.0.0.1', {}] } }],
   ])('does not switch a route on with a plugin %s', (_what, plugin) => {
     const plugins = [{ name: 'key-auth' }, plugin];
@@ -96,7 +111,11 @@ describe('import kong', () => {
   });
 
   it('switches on a route with plugins that only observe', () => {
-    const plugins = [{ name: 'prometheus' }, { name: 'file-log' }, { name: 'cors' }];
+    const edits = {
+      name: 'request-transformer',
+      config: { remove: { headers: ['X-User'] }, add: { body: ['a:b'] } },
+    };
+    const plugins = [{ name: 'prometheus' }, { name: 'file-log' }, { name: 'cors' }, edits];
     expect(served(kongApp(service({ paths: ['/a'] }, { plugins })))).not.toEqual([]);
   });
 
@@ -156,6 +175,11 @@ describe('import traefik', () => {
     ['of two kinds', { headers: { frameDeny: true }, basicAuth: { users: ['a:b'] } }],
     ['of two kinds without effect', { compress: {}, forwardAuth: { address: 'http://10.0.0.2' } }],
     ['with an unread limit', { rateLimit: { average: '{{ env "LIMIT" }}' } }],
+    ['that names hosts', { headers: { allowedHosts: ['a.example'] } }],
+    [
+      'with an unread field for backends',
+      { headers: { customRequestHeaders: { 'X-Role': '{{ env "ROLE" }}' } } },
+    ],
     ['with an unread size', { buffering: { maxRequestBodyBytes: true } }],
     [
       'that reads addresses of a proxy',

@@ -23,7 +23,7 @@ const NOTHING: TranslatedMiddleware = { parts: {} };
 const TRANSLATORS: Readonly<Record<string, Translator>> = {
   stripPrefix,
   addPrefix,
-  headers: (node) => ({ parts: headersOf(node) }),
+  headers,
   rateLimit,
   inFlightReq,
   ipAllowList: ipList,
@@ -95,6 +95,16 @@ export function translateMiddleware(node: SourceNode): TranslatedMiddleware {
   if (more.length > 0) return { ...NOTHING, isWeaker: true };
   if (refusal.effect === undefined) return NOTHING;
   return refusal.effect === 'isWeaker' ? { parts: {}, isWeaker: true } : { parts: {}, replacesRouter: true };
+}
+
+function headers(node: SourceNode): TranslatedMiddleware {
+  const parts = headersOf(node);
+  const { ledger, pointer } = node;
+  // Backends may rely on a field that no client can set.
+  const isUnread = ledger.hasUnread(`${pointer}/customRequestHeaders`);
+  const asksForHosts = node.has('allowedHosts') && !node.isEmpty('allowedHosts');
+  if (asksForHosts) node.lost('routes are served under the hosts of the app', '`hosts`', 'allowedHosts');
+  return isUnread || asksForHosts ? { parts, isWeaker: true } : { parts };
 }
 
 function stripPrefix(node: SourceNode): TranslatedMiddleware {

@@ -25,20 +25,23 @@ const OTHER_PLACES: Readonly<Record<string, string>> = {
 };
 const NEAREST: Readonly<Record<string, string>> = { uri: '`backend_path` of an endpoint' };
 
+/** Actions without which the backend gets what it should not: what a client has sent, or another path. */
+const PROTECTING_ACTIONS = ['remove', 'rename', 'replace'];
+
 export function transformer(direction: Direction): (plugin: KongPlugin) => TranslatedPlugin {
   return ({ config }) => {
     if (config === undefined) return NOTHING;
     const edits: Edits = { set: {}, add: {}, rename: {}, remove: [] };
+    let isWeaker = false;
     for (const action of ['remove', 'rename', 'replace', 'add', 'append']) {
       const given = config.child(action);
-      if (given === undefined) continue;
-      for (const [place, reason] of Object.entries(OTHER_PLACES)) {
-        if (given.has(place) && !given.isEmpty(place)) given.lost(reason, NEAREST[place], place);
-      }
-      for (const { text, node } of given.texts('headers') ?? []) take(edits, action, text, node, direction);
+      const isWhole = given === undefined || takeAction(edits, action, given, direction);
+      if (PROTECTING_ACTIONS.includes(action) && (!isWhole || isUnread(config, action))) isWeaker = true;
     }
-    if (config.text('http_method') !== undefined)
+    if (config.text('http_method') !== undefined) {
       config.lost('the method is passed on unchanged', undefined, 'http_method');
+      isWeaker = true;
+    }
     const { set, add, rename, remove } = edits;
     const kept: Item = {
       ...(Object.keys(set).length > 0 && { set }),
@@ -46,31 +49,51 @@ export function transformer(direction: Direction): (plugin: KongPlugin) => Trans
       ...(remove.length > 0 && { remove }),
       ...(Object.keys(rename).length > 0 && { rename }),
     };
-    return Object.keys(kept).length === 0 ? NOTHING : { parts: { headers: { [direction]: kept } } };
+    return {
+      ...(Object.keys(kept).length === 0 ? NOTHING : { parts: { headers: { [direction]: kept } } }),
+      ...(isWeaker && direction === 'request' && { isWeaker: true as const }),
+    };
   };
 }
 
-function take(edits: Edits, action: string, text: string, node: SourceNode, direction: Direction): void {
+const isUnread = ({ ledger, pointer }: SourceNode, action: string): boolean =>
+  ledger.hasUnread(`${pointer}/${action}`);
+
+/** False if a part of the action is not in the edits. */
+function takeAction(edits: Edits, action: string, given: SourceNode, direction: Direction): boolean {
+  let isWhole = true;
+  for (const [place, reason] of Object.entries(OTHER_PLACES)) {
+    if (!given.has(place) || given.isEmpty(place)) continue;
+    given.lost(reason, NEAREST[place], place);
+    isWhole = false;
+  }
+  for (const { text, node } of given.texts('headers') ?? [])
+    if (!take(edits, action, text, node, direction)) isWhole = false;
+  return isWhole;
+}
+
+/** False if the field is not edited at all. */
+function take(edits: Edits, action: string, text: string, node: SourceNode, direction: Direction): boolean {
   const colon = text.indexOf(':');
   const name = (colon < 0 ? text : text.slice(0, colon)).trim();
   const given = colon < 0 ? '' : text.slice(colon + 1).trim();
   if (isNamed(edits, name)) {
     node.lost('is a second edit of one field, and only the first was kept');
-    return;
+    return true;
   }
   if (action === 'remove') {
-    if (edits.remove.length < ENTRIES_MAX) edits.remove.push(text.trim());
-    else node.lost(`is one of more than ${ENTRIES_MAX} edits`);
-    return;
+    if (edits.remove.length < ENTRIES_MAX) return edits.remove.push(text.trim()) > 0;
+    node.lost(`is one of more than ${ENTRIES_MAX} edits`);
+    return false;
   }
   if (colon < 0) {
     node.lost('has no value');
-    return;
+    return false;
   }
   const list = action === 'rename' ? edits.rename : action === 'replace' ? edits.set : edits.add;
   if (Object.keys(list).length >= ENTRIES_MAX) {
     node.lost(`is one of more than ${ENTRIES_MAX} edits`);
-    return;
+    return false;
   }
   const value = action === 'rename' ? given : templateOf(given, direction);
   if (value === undefined || value === '') {
@@ -78,11 +101,12 @@ function take(edits: Edits, action: string, text: string, node: SourceNode, dire
       value === '' ? 'has no value' : 'has a template that a value of `headers` cannot express',
       '`${header.name}`, `${claim.name}`',
     );
-    return;
+    return false;
   }
   if (action === 'replace') node.changed('is set also where the field is missing');
   if (action === 'add') node.changed('is added even where the field is already present', '`set`');
   list[name] = value;
+  return true;
 }
 
 /** A field may be edited only once, however its name is spelled. */
