@@ -110,6 +110,43 @@ describe('import kong', () => {
     expect(servedWith([strict, same])).not.toEqual([]);
   });
 
+  it.each([
+    ['a consumer at a route', { name: 'request-termination', route: 'r', consumer: 'bob' }],
+    ['a consumer at a service, by id', { name: 'rate-limiting', service: 'a', consumer: { id: 'b-1' } }],
+    ['a group', { name: 'request-termination', consumer_group: 'guests' }],
+    ['a group at a route', { name: 'company-quota', consumer_group: 'guests', route: 'r' }],
+  ])('does not switch a key on with a plugin of %s', (_what, plugin) => {
+    const consumers = [
+      { username: 'bob', id: 'b-1', keyauth_credentials: [{ key: 'x' }], groups: [{ name: 'guests' }] },
+      { username: 'ann', keyauth_credentials: [{ key: 'y' }] },
+    ];
+    const plugins = [{ name: 'key-auth' }];
+    const app = (more: object): App =>
+      kongApp({ ...service({ paths: ['/a'] }, { plugins }), consumers, ...more });
+    const { keys } = app({ plugins: [plugin] });
+    expect([keys['bob']?.is_active, keys['ann']?.is_active]).toEqual([false, undefined]);
+    expect(app({ plugins: [{ ...plugin, enabled: false }] }).keys['bob']?.is_active).toBe(undefined);
+    const groups = [{ name: 'guests', plugins: [{ name: 'rate-limiting-advanced' }] }];
+    expect(app({ consumer_groups: groups }).keys['bob']?.is_active).toBe(false);
+  });
+
+  it('does not apply the limit of one consumer at a route to all others', () => {
+    const strict = { name: 'rate-limiting', config: { minute: 5 } };
+    const ofBob = { name: 'rate-limiting', consumer: 'bob', config: { minute: 9_000 } };
+    const app = kongApp({
+      ...service({ paths: ['/a'], plugins: [ofBob] }, { plugins: [{ name: 'key-auth' }, strict] }),
+      consumers: [{ username: 'bob', keyauth_credentials: [{ key: 'x' }] }],
+    });
+    expect(JSON.stringify(app)).not.toContain('9000');
+    expect(JSON.stringify(app)).toContain('"requests":5');
+    expect(app.keys['bob']?.is_active).toBe(false);
+  });
+
+  it('does not switch a route on with a plugin that is its own only for one service', () => {
+    const plugins = [{ name: 'request-termination', route: 'r', service: 'a' }];
+    expect(served(kongApp({ ...service({ paths: ['/a'] }), plugins }))).toEqual([]);
+  });
+
   it('switches on a route with plugins that only observe', () => {
     const edits = {
       name: 'request-transformer',

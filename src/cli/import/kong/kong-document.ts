@@ -5,6 +5,7 @@
  */
 import { isObject } from '../../../lib/is-object.ts';
 import { openSource, type SourceNode } from '../source.ts';
+import { NarrowPlugins, OWNER_KINDS, type PluginOwners } from './narrow-plugins.ts';
 
 export interface KongPlugin {
   readonly name: string;
@@ -47,6 +48,8 @@ export interface KongDocument {
   readonly upstreams: ReadonlyMap<string, KongUpstream>;
   readonly consumers: readonly KongConsumer[];
   readonly globalPlugins: readonly KongPlugin[];
+  /** Plugins that are in none of the above. */
+  readonly narrowPlugins: NarrowPlugins;
 }
 
 const FORMATS = ['1.1', '2.1', '3.0'];
@@ -84,6 +87,7 @@ export function readKong(value: unknown): KongDocument | { readonly problem: str
     upstreams: upstreamsOf(root),
     consumers,
     globalPlugins: references.globalPlugins(),
+    narrowPlugins: references.narrow,
   };
 }
 
@@ -101,7 +105,8 @@ class References {
   readonly #root: SourceNode;
   /** Top-level items by the record that they refer to. */
   readonly #routes: Map<string, SourceNode[]>;
-  readonly #plugins: { readonly node: SourceNode; readonly of: Readonly<Record<string, string>> }[];
+  readonly #plugins: { readonly node: SourceNode; readonly of: PluginOwners }[];
+  readonly narrow: NarrowPlugins;
   /** By `<kind> <name>` of the record that a plugin applies to. */
   readonly #pluginsByOwner = new Map<string, SourceNode[]>();
   readonly #used = new Set<SourceNode>();
@@ -109,25 +114,17 @@ class References {
   constructor(root: SourceNode) {
     this.#root = root;
     this.#routes = byReference(root.items('routes'), 'service');
-    this.#plugins = root.items('plugins').map((node) => ({
-      node,
-      of: Object.fromEntries(
-        ['service', 'route', 'consumer', 'consumer_group'].flatMap((kind) => {
-          const name = referenceOf(node, kind);
-          return name === undefined ? [] : [[kind, name] as const];
-        }),
-      ),
-    }));
-    for (const plugin of this.#plugins) {
-      const owners = Object.entries(plugin.of);
-      const [owner] = owners;
-      if (owners.length > 1) {
-        plugin.node.lost(
-          `applies to ${owners.map(([kind, name]) => `${kind} ${name}`).join(' and ')} together, which no policy does`,
-          'the policy of an endpoint, or the limit of a key',
-        );
-        this.#used.add(plugin.node);
-      } else if (owner !== undefined) push(this.#pluginsByOwner, owner.join(' '), plugin.node);
+    this.narrow = new NarrowPlugins(root);
+    this.#plugins = root.items('plugins').map((node) => ({ node, of: ownersOf(node) }));
+    for (const { node, of } of this.#plugins) {
+      const [owner, ...others] = Object.entries(of);
+      if (others.length > 0) {
+        this.narrow.addShared(node, of);
+        this.#used.add(node);
+      } else if (owner !== undefined) {
+        push(this.#pluginsByOwner, owner.join(' '), node);
+        if (owner[0] === 'consumer_group') this.narrow.addOfGroup(node, owner[1]);
+      }
     }
   }
 
@@ -223,7 +220,13 @@ class References {
       ...(id === undefined || id === name ? [] : (this.#pluginsByOwner.get(`${kind} ${id}`) ?? [])),
     ];
     for (const plugin of top) this.#used.add(plugin);
-    return [...node.items('plugins'), ...top].flatMap((plugin) => this.#plugin(plugin) ?? []);
+    const nested = node.items('plugins').filter((plugin) => {
+      const { [kind]: _own, ...others } = ownersOf(plugin);
+      if (Object.keys(others).length === 0) return true;
+      this.narrow.addShared(plugin, { [kind]: name, ...others });
+      return false;
+    });
+    return [...nested, ...top].flatMap((plugin) => this.#plugin(plugin) ?? []);
   }
 
   #plugin(node: SourceNode): KongPlugin | undefined {
@@ -295,6 +298,15 @@ function byReference(nodes: readonly SourceNode[], kind: string): Map<string, So
   const found = new Map<string, SourceNode[]>();
   for (const node of nodes) push(found, referenceOf(node, kind) ?? '', node);
   return found;
+}
+
+function ownersOf(plugin: SourceNode): PluginOwners {
+  return Object.fromEntries(
+    OWNER_KINDS.flatMap((kind) => {
+      const name = referenceOf(plugin, kind);
+      return name === undefined ? [] : [[kind, name] as const];
+    }),
+  );
 }
 
 /** `service: name`, `service: {name: …}` or `service: {id: …}`. */

@@ -4,9 +4,10 @@ import { tokenHash } from '../../../model/token.ts';
 import type { Item } from '../imported-route.ts';
 import type { SourceNode } from '../source.ts';
 import type { AclScopes } from './acl-scopes.ts';
-import type { KongConsumer } from './kong-document.ts';
+import type { KongConsumer, KongDocument } from './kong-document.ts';
 import { keyLimit } from './plugins/limits.ts';
 import { isHarmless } from './plugins/plugins.ts';
+import type { NarrowPlugins } from './narrow-plugins.ts';
 
 const OTHER_CREDENTIALS: Readonly<Record<string, string>> = {
   basicauth_credentials: 'is a password, and callers have API keys, JWTs or certificates here',
@@ -18,14 +19,14 @@ const NAME_CHARS_MAX = 190;
 
 /** @param withValues also import the values of keys */
 export function keysOf(
-  consumers: readonly KongConsumer[],
+  { consumers, narrowPlugins }: Pick<KongDocument, 'consumers' | 'narrowPlugins'>,
   acl: AclScopes,
   withValues: boolean,
 ): Record<string, Item> {
   const keys: Record<string, Item> = {};
   const values = new Set<string>();
   for (const consumer of consumers) {
-    const common = commonOf(consumer, acl);
+    const common = commonOf(consumer, acl, narrowPlugins);
     for (const credential of consumer.keys) {
       const value = valueOf(credential, values, withValues);
       keys[labelIn(keys, consumer.name)] = {
@@ -41,8 +42,8 @@ export function keysOf(
   return keys;
 }
 
-function commonOf(consumer: KongConsumer, acl: AclScopes): Item {
-  const { node, acls, plugins, jwtSecrets } = consumer;
+function commonOf(consumer: KongConsumer, acl: AclScopes, narrowPlugins: NarrowPlugins): Item {
+  const { node, name: consumerName, acls, plugins, jwtSecrets } = consumer;
   const groups = acls.flatMap((record) => record.text('group') ?? []);
   const scopes = acl.scopesOf(groups);
   if (scopes === undefined) node.lost('has more groups than a key has scopes', undefined, 'acls');
@@ -60,7 +61,7 @@ function commonOf(consumer: KongConsumer, acl: AclScopes): Item {
       record.lost('is a credential that no plugin asks for', '`auth.jwt`');
   }
   let limit: Item | undefined;
-  let isWeaker = false;
+  let isWeaker = !narrowPlugins.ofConsumer(node, consumerName).every(isHarmless);
   for (const plugin of plugins) {
     if (plugin.name === 'rate-limiting' && limit === undefined && consumer.keys.length > 0) {
       limit = keyLimit(plugin, { consumers: [], acl, authType: 'api_key' });

@@ -13,6 +13,7 @@ import { readKong, type KongDocument, type KongRoute, type KongService } from '.
 import { keysOf } from './kong-keys.ts';
 import { beyond, KongPolicies, type RoutePolicy } from './kong-policy.ts';
 import { matchOf } from './kong-routes.ts';
+import { isHarmless } from './plugins/plugins.ts';
 
 export interface KongOptions {
   readonly slug: string;
@@ -31,7 +32,7 @@ export function importKong(value: unknown, options: KongOptions): ImportedApp | 
   const routes = routesOf(document, policies, global, hosts);
   const appHosts = hosts.settle();
   settleRest(document);
-  const keys = keysOf(document.consumers, acl, options.withKeyValues);
+  const keys = keysOf(document, acl, options.withKeyValues);
   const versions = versionsOf(routes);
   return {
     app: {
@@ -104,10 +105,11 @@ function routeOf(
     ...(retries !== undefined && { retries }),
   };
   const own = beyond(parts, global.parts);
-  if (policy.weaker.length > 0) {
-    const names = [...new Set(policy.weaker.map(({ name }) => name))].join(', ');
+  const narrow = document.narrowPlugins.ofRoute(route.node, route.name).filter((name) => !isHarmless(name));
+  const weaker = new Set([...policy.weaker.map(({ name }) => name), ...narrow]);
+  if (weaker.size > 0) {
     route.node.changed(
-      `is not switched on, because ${names} could not be carried over in full`,
+      `is not switched on, because ${[...weaker].join(', ')} could not be carried over in full`,
       'a policy in its place, and then `activate` of its revisions',
     );
   }
@@ -120,7 +122,7 @@ function routeOf(
       ...(match.preserveHost && { preserve_host: true }),
       ...(own !== undefined && { default_policy: own }),
     },
-    isCurrent: isEnabled && policy.weaker.length === 0,
+    isCurrent: isEnabled && weaker.size === 0,
   };
 }
 
