@@ -130,6 +130,23 @@ describe('import kong', () => {
     expect(app({ consumer_groups: groups }).keys['bob']?.is_active).toBe(false);
   });
 
+  it('does not let tokens and certificates of a consumer in to whom a plugin does not apply here', () => {
+    const limits = [{ name: 'rate-limiting', config: { minute: 5 } }];
+    const app = (auth: string, plugins: object[]): App =>
+      kongApp({
+        ...service({ paths: ['/a'] }, { plugins: [{ name: auth, config: { ca_certificates: ['c1'] } }] }),
+        consumers: [
+          { username: 'bob', jwt_secrets: [{ key: 'issuer', secret: 's'.repeat(32) }], plugins },
+          { username: 'ann' },
+        ],
+      });
+    expect(served(app('jwt', []))).not.toEqual([]);
+    expect(served(app('jwt', limits))).toEqual([]);
+    expect(JSON.stringify(app('mtls-auth', []))).toContain('CN=bob');
+    const refused = JSON.stringify(app('mtls-auth', limits));
+    expect([refused.includes('CN=ann'), refused.includes('CN=bob')]).toEqual([true, false]);
+  });
+
   it('does not apply the limit of one consumer at a route to all others', () => {
     const strict = { name: 'rate-limiting', config: { minute: 5 } };
     const ofBob = { name: 'rate-limiting', consumer: 'bob', config: { minute: 9_000 } };
@@ -156,10 +173,10 @@ describe('import kong', () => {
     expect(served(kongApp(service({ paths: ['/a'] }, { plugins })))).not.toEqual([]);
   });
 
-  it.each(['key-auth', 'jwt'])(
+  it.each(['key-auth', 'jwt', 'mtls-auth'])(
     'keeps requests without a caller out where %s refuses its anonymous consumer',
     (name) => {
-      const plugins = [{ name, config: { anonymous: 'guest' } }];
+      const plugins = [{ name, config: { anonymous: 'guest', ca_certificates: ['c1'] } }];
       const jwt = { key: 'issuer', secret: 's'.repeat(32) };
       const app = (guest: object): App =>
         kongApp({

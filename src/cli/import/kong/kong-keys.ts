@@ -64,7 +64,7 @@ function commonOf(consumer: KongConsumer, acl: AclScopes, narrowPlugins: NarrowP
   let isWeaker = !narrowPlugins.ofConsumer(node, consumerName).every(isHarmless);
   for (const plugin of plugins) {
     if (plugin.name === 'rate-limiting' && limit === undefined && consumer.keys.length > 0) {
-      limit = keyLimit(plugin, { consumers: [], acl, authType: 'api_key' });
+      limit = keyLimit(plugin, { consumers: [], bound: new Set(), acl, authType: 'api_key' });
       isWeaker ||= limit === undefined || plugin.node.hasUnread;
     } else {
       isWeaker ||= !isHarmless(plugin.name);

@@ -8,8 +8,8 @@ import { checkedPolicy } from '../checked-policy.ts';
 import { mergedParts, replacedParts } from '../policy-parts.ts';
 import type { Item } from '../imported-route.ts';
 import type { AclScopes } from './acl-scopes.ts';
-import type { KongConsumer, KongPlugin } from './kong-document.ts';
-import { AUTH_PLUGINS, translatePlugin } from './plugins/plugins.ts';
+import type { KongConsumer, KongDocument, KongPlugin } from './kong-document.ts';
+import { AUTH_PLUGINS, isHarmless, translatePlugin } from './plugins/plugins.ts';
 import type { PluginContext, TranslatedPlugin } from './plugins/plugin.ts';
 
 export interface RoutePolicy {
@@ -30,12 +30,19 @@ export type PluginLevels = readonly (readonly KongPlugin[])[];
 
 export class KongPolicies {
   readonly #consumers: readonly KongConsumer[];
+  readonly #bound: ReadonlySet<KongConsumer>;
   readonly #acl: AclScopes;
   readonly #known = new Map<string, TranslatedPlugin>();
   readonly #policies = new Map<string, RoutePolicy>();
 
-  constructor(consumers: readonly KongConsumer[], acl: AclScopes) {
+  constructor(
+    { consumers, narrowPlugins }: Pick<KongDocument, 'consumers' | 'narrowPlugins'>,
+    acl: AclScopes,
+  ) {
     this.#consumers = consumers;
+    const isBound = ({ node, name, plugins }: KongConsumer): boolean =>
+      ![...plugins.map((plugin) => plugin.name), ...narrowPlugins.ofConsumer(node, name)].every(isHarmless);
+    this.#bound = new Set(consumers.filter(isBound));
     this.#acl = acl;
   }
 
@@ -56,6 +63,7 @@ export class KongPolicies {
     }
     const context: PluginContext = {
       consumers: this.#consumers,
+      bound: this.#bound,
       acl: this.#acl,
       authType: auth && AUTH_TYPES[auth.name],
     };

@@ -26,7 +26,7 @@ export function importKong(value: unknown, options: KongOptions): ImportedApp | 
   const document = readKong(value);
   if ('problem' in document) return document;
   const acl = new AclScopes();
-  const policies = new KongPolicies(document.consumers, acl);
+  const policies = new KongPolicies(document, acl);
   const global = policies.policyOf([document.globalPlugins]);
   const hosts = new RouteHosts();
   const routes = routesOf(document, policies, global, hosts);

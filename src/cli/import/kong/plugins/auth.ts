@@ -45,8 +45,11 @@ function anonymous(config: SourceNode | undefined): Item {
   return { required: false };
 }
 
-/** Whether the consumer for requests without a key has plugins that refuse or limit such requests. */
-function isBoundAnonymous(config: SourceNode | undefined, consumers: PluginContext['consumers']): boolean {
+/** Whether the consumer for requests without credentials has plugins that refuse or limit such requests. */
+export function isBoundAnonymous(
+  config: SourceNode | undefined,
+  consumers: PluginContext['consumers'],
+): boolean {
   const anonymousName = config?.text('anonymous') ?? '';
   if (anonymousName === '') return false;
   const found = consumers.find(
@@ -54,7 +57,7 @@ function isBoundAnonymous(config: SourceNode | undefined, consumers: PluginConte
   );
   if (found === undefined || found.plugins.length === 0) return false;
   config?.changed(
-    'is a consumer with plugins, which do not apply to requests without a key here',
+    'is a consumer with plugins, which do not apply to requests without credentials here',
     undefined,
     'anonymous',
   );
@@ -64,7 +67,7 @@ function isBoundAnonymous(config: SourceNode | undefined, consumers: PluginConte
 const HMAC = /^HS(?:256|384|512)$/;
 const ALGORITHM = /^(?:(?:HS|RS|PS|ES)(?:256|384|512)|EdDSA)$/;
 
-export function jwt({ config, node }: KongPlugin, { consumers }: PluginContext): TranslatedPlugin {
+export function jwt({ config, node }: KongPlugin, { consumers, bound }: PluginContext): TranslatedPlugin {
   const optional = anonymous(config);
   const claim = config?.text('key_claim_name') ?? 'iss';
   const verified = config?.texts('claims_to_verify') ?? [];
@@ -83,6 +86,8 @@ export function jwt({ config, node }: KongPlugin, { consumers }: PluginContext):
   }
   const place = header?.text.toLowerCase();
   const keys = keysOf(node, claim, consumers);
+  const hasBound = consumers.some((consumer) => bound.has(consumer) && consumer.jwtSecrets.length > 0);
+  if (hasBound) node.changed('has a consumer with plugins, which do not apply to its tokens here');
   const requiredClaims = verified.map(({ text }) => text).filter((text) => text === 'exp' || text === 'nbf');
   return {
     parts: {
@@ -94,7 +99,9 @@ export function jwt({ config, node }: KongPlugin, { consumers }: PluginContext):
         ...(keys !== undefined && { jwt: keys }),
       },
     },
-    ...((keys === undefined || isBoundAnonymous(config, consumers)) && { isWeaker: true as const }),
+    ...((keys === undefined || hasBound || isBoundAnonymous(config, consumers)) && {
+      isWeaker: true as const,
+    }),
   };
 }
 

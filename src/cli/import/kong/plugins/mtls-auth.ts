@@ -7,7 +7,8 @@
 import { createHash } from 'node:crypto';
 import type { Item } from '../../imported-route.ts';
 import type { SourceNode } from '../../source.ts';
-import type { KongConsumer, KongPlugin } from '../kong-document.ts';
+import type { KongPlugin } from '../kong-document.ts';
+import { isBoundAnonymous } from './auth.ts';
 import type { PluginContext, TranslatedPlugin } from './plugin.ts';
 
 const WITHOUT_EFFECT = [
@@ -28,7 +29,7 @@ const FOLDER = 'GATEWAY_PROXY__CLIENT_CAS';
 const SPECIAL = /[,+"\\<>;=#*\p{Cc}]/u;
 const DNS_NAME = /^(?:[A-Za-z0-9_-]+\.)+[A-Za-z0-9_-]+$/;
 
-export function mtlsAuth({ config, node }: KongPlugin, { consumers }: PluginContext): TranslatedPlugin {
+export function mtlsAuth({ config, node }: KongPlugin, context: PluginContext): TranslatedPlugin {
   const trusted = (config?.texts('ca_certificates') ?? []).map(({ text }) => text);
   if (config === undefined || trusted.length === 0) {
     node.lost('names no trusted certificates', '`auth` with `mtls`');
@@ -44,7 +45,7 @@ export function mtlsAuth({ config, node }: KongPlugin, { consumers }: PluginCont
   if (isOptional)
     config.changed('is not a consumer here: the backend gets no identity', undefined, 'anonymous');
   const isOpen = config.boolean('skip_consumer_lookup') === true;
-  const callers = isOpen ? undefined : callersOf(config, consumers);
+  const callers = isOpen ? undefined : callersOf(config, context);
   if ((config.text('default_consumer') ?? '') !== '')
     config.lost(
       'is not a caller: certificates without a consumer are refused',
@@ -58,7 +59,8 @@ export function mtlsAuth({ config, node }: KongPlugin, { consumers }: PluginCont
     ...(isOptional && { required: false }),
     mtls: { ca, ...(callers !== undefined && { callers }), ...lists },
   };
-  if (callers?.length !== 0) return { parts: { auth } };
+  const isWeaker = isBoundAnonymous(config, context.consumers);
+  if (callers?.length !== 0) return { parts: { auth }, ...(isWeaker && { isWeaker }) };
   // A policy without callers would accept every certificate.
   node.lost('has no consumer whose certificates it could accept', '`auth.mtls.callers`');
   return { parts: { auth: { auth_type: 'mtls' } }, isWeaker: true };
@@ -81,11 +83,12 @@ function revocationOf(config: SourceNode, ca: string): Item {
   return mode === 'STRICT' ? { revocation_lists: 'required' } : {};
 }
 
-function callersOf(config: SourceNode, consumers: readonly KongConsumer[]): Item[] {
+function callersOf(config: SourceNode, { consumers, bound }: PluginContext): Item[] {
   const by = config.texts('consumer_by')?.map(({ text }) => text) ?? ['username', 'custom_id'];
   const callers: Item[] = [];
   let hasCommonNames = false;
-  for (const { node, name } of consumers) {
+  for (const consumer of consumers) {
+    const { node, name } = consumer;
     const credentials = node.items('mtls_auth_credentials');
     const names = [
       ...credentials.flatMap((credential) => credential.text('subject_name') ?? []),
@@ -95,6 +98,10 @@ function callersOf(config: SourceNode, consumers: readonly KongConsumer[]): Item
       if ((credential.text('ca_certificate') ?? '') !== '')
         credential.changed('is not looked at: any of the trusted ones will do', undefined, 'ca_certificate');
       credential.noEffect('is an id of Kong', 'id', 'tags', 'created_at');
+    }
+    if (bound.has(consumer)) {
+      node.changed('has plugins that do not apply to its certificates here, so they are refused');
+      continue;
     }
     for (const each of new Set(names)) {
       if (SPECIAL.test(each) || each === '') {

@@ -5,6 +5,8 @@ import type { KongConsumer, KongPlugin } from '../kong-document.ts';
 
 export interface PluginContext {
   readonly consumers: readonly KongConsumer[];
+  /** Those with plugins that keep requests out: only keys can have such a plugin, and only a limit. */
+  readonly bound: ReadonlySet<KongConsumer>;
   readonly acl: AclScopes;
   /** How the routes authenticate callers. */
   readonly authType: 'api_key' | 'jwt' | 'mtls' | undefined;
