@@ -4,7 +4,8 @@
  * hour each before that. A report can thus begin where a policy was changed. Owns the segments; nothing is stored.
  *
  * Bounded per segment (shadow-tally.ts) and in total: beyond the total the app that has the most loses its oldest
- * segment, which its `sinceMs` shows, so that no app shortens the reports of others. The total of a row is always exact.
+ * segment, which its `sinceMs` shows, so that no app shortens the reports of others. The total of a row is always
+ * exact.
  */
 import { ShadowTally, type ShadowRow, type ShadowUsage } from './shadow-tally.ts';
 

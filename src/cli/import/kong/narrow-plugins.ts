@@ -64,7 +64,7 @@ export class NarrowPlugins {
     );
   }
 
-  /** Names of the plugins that apply to some requests of a route, whoever sends them. */
+  /** Names of the plugins that apply to some requests of a route, of all consumers. */
   ofRoute(node: SourceNode, name: string): string[] {
     const names = [name, textIn(node.value, 'id')];
     return this.#named(

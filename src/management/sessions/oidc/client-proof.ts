@@ -6,10 +6,14 @@
  *
  * Owns the method in use.
  */
-import type { ClientAuth } from 'openid-client';
+import type { ClientAuth, ClientSecretBasic, ClientSecretPost } from 'openid-client';
 
 type Method = 'client_secret_basic' | 'client_secret_post';
-type Package = Pick<typeof import('openid-client'), 'ClientSecretBasic' | 'ClientSecretPost'>;
+/** What the package has for them; it is loaded late. */
+interface Package {
+  readonly ClientSecretBasic: typeof ClientSecretBasic;
+  readonly ClientSecretPost: typeof ClientSecretPost;
+}
 
 const OTHER: Readonly<Record<Method, Method>> = {
   client_secret_basic: 'client_secret_post',
@@ -21,10 +25,10 @@ export class ClientProof {
   #method: Method | undefined;
 
   /** What proves each call to the token endpoint. */
-  auth({ ClientSecretBasic, ClientSecretPost }: Package, secret: string): ClientAuth {
+  auth(oidc: Package, secret: string): ClientAuth {
     const proofs: Readonly<Record<Method, ClientAuth>> = {
-      client_secret_basic: ClientSecretBasic(secret),
-      client_secret_post: ClientSecretPost(secret),
+      client_secret_basic: oidc.ClientSecretBasic(secret),
+      client_secret_post: oidc.ClientSecretPost(secret),
     };
     return (provider, client, body, headers) => {
       this.#method ??= firstOf(provider.token_endpoint_auth_methods_supported);
