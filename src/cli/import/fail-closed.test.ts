@@ -147,6 +147,32 @@ describe('import kong', () => {
     expect([refused.includes('CN=ann'), refused.includes('CN=bob')]).toEqual([true, false]);
   });
 
+  it('does not let in longer tokens, or certificates of another authority', () => {
+    const app = (plugin: object, credential: object): App =>
+      kongApp({
+        ...service({ paths: ['/a'] }, { plugins: [plugin] }),
+        consumers: [
+          {
+            username: 'bob',
+            jwt_secrets: [{ key: 'issuer', secret: 's'.repeat(32) }],
+            mtls_auth_credentials: [{ subject_name: 'bob.test', ...credential }],
+          },
+        ],
+      });
+    const jwt = (seconds: number): object => ({ name: 'jwt', config: { maximum_expiration: seconds } });
+    expect(served(app(jwt(0), {}))).not.toEqual([]);
+    expect(served(app(jwt(3_600), {}))).toEqual([]);
+    const mtls = (...trusted: string[]): object => ({
+      name: 'mtls-auth',
+      config: { ca_certificates: trusted },
+    });
+    const ofOne = { ca_certificate: { id: 'c1' } };
+    expect(served(app(mtls('c1', 'c2'), {}))).not.toEqual([]);
+    expect(served(app(mtls('c1'), { ca_certificate: 'c1' }))).not.toEqual([]);
+    expect(served(app(mtls('c1', 'c2'), { ca_certificate: 'c1' }))).toEqual([]);
+    expect(served(app(mtls('c1', 'c2'), ofOne))).toEqual([]);
+  });
+
   it('does not apply the limit of one consumer at a route to all others', () => {
     const strict = { name: 'rate-limiting', config: { minute: 5 } };
     const ofBob = { name: 'rate-limiting', consumer: 'bob', config: { minute: 9_000 } };

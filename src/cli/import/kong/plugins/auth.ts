@@ -72,8 +72,8 @@ export function jwt({ config, node }: KongPlugin, { consumers, bound }: PluginCo
   const claim = config?.text('key_claim_name') ?? 'iss';
   const verified = config?.texts('claims_to_verify') ?? [];
   config?.noEffect('preflights need no token', 'run_on_preflight');
-  const longest = config?.number('maximum_expiration');
-  if (longest !== undefined && longest !== 0)
+  const isLifeBounded = (config?.number('maximum_expiration') ?? 0) !== 0;
+  if (isLifeBounded)
     config?.lost('no part of a policy bounds how long tokens live', undefined, 'maximum_expiration');
   for (const list of ['uri_param_names', 'cookie_names']) {
     for (const item of config?.texts(list) ?? []) item.node.lost('is not a place for a token', 'a header');
@@ -99,7 +99,7 @@ export function jwt({ config, node }: KongPlugin, { consumers, bound }: PluginCo
         ...(keys !== undefined && { jwt: keys }),
       },
     },
-    ...((keys === undefined || hasBound || isBoundAnonymous(config, consumers)) && {
+    ...((keys === undefined || isLifeBounded || hasBound || isBoundAnonymous(config, consumers)) && {
       isWeaker: true as const,
     }),
   };

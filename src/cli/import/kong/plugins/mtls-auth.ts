@@ -7,7 +7,7 @@
 import { createHash } from 'node:crypto';
 import type { Item } from '../../imported-route.ts';
 import type { SourceNode } from '../../source.ts';
-import type { KongPlugin } from '../kong-document.ts';
+import type { KongConsumer, KongPlugin } from '../kong-document.ts';
 import { isBoundAnonymous } from './auth.ts';
 import type { PluginContext, TranslatedPlugin } from './plugin.ts';
 
@@ -59,11 +59,28 @@ export function mtlsAuth({ config, node }: KongPlugin, context: PluginContext): 
     ...(isOptional && { required: false }),
     mtls: { ca, ...(callers !== undefined && { callers }), ...lists },
   };
-  const isWeaker = isBoundAnonymous(config, context.consumers);
+  const namesOneOfSeveral = trusted.length > 1 && !isOpen && context.consumers.some(namesAuthority);
+  const isWeaker = isBoundAnonymous(config, context.consumers) || namesOneOfSeveral;
   if (callers?.length !== 0) return { parts: { auth }, ...(isWeaker && { isWeaker }) };
   // A policy without callers would accept every certificate.
   node.lost('has no consumer whose certificates it could accept', '`auth.mtls.callers`');
   return { parts: { auth: { auth_type: 'mtls' } }, isWeaker: true };
+}
+
+/** Whether a certificate of the consumer must come from one authority. */
+function namesAuthority({ node }: KongConsumer): boolean {
+  const credentials = node.items('mtls_auth_credentials');
+  return credentials.some((credential) => authorityOf(credential) !== '');
+}
+
+/** The id of the authority that a credential names, as a text or as `{id: …}`; '' for none. */
+function authorityOf(credential: SourceNode): string {
+  const { ca_certificate: named } = credential.value as Item;
+  const id =
+    typeof named === 'string'
+      ? credential.text('ca_certificate')
+      : credential.child('ca_certificate')?.text('id');
+  return id ?? '';
 }
 
 /** The name for the certificates of one plugin, which are one file. */
@@ -95,7 +112,7 @@ function callersOf(config: SourceNode, { consumers, bound }: PluginContext): Ite
       ...by.flatMap((member) => node.text(member) ?? []),
     ];
     for (const credential of credentials) {
-      if ((credential.text('ca_certificate') ?? '') !== '')
+      if (authorityOf(credential) !== '')
         credential.changed('is not looked at: any of the trusted ones will do', undefined, 'ca_certificate');
       credential.noEffect('is an id of Kong', 'id', 'tags', 'created_at');
     }
