@@ -82,15 +82,20 @@ function asksForCallers(policy: unknown): boolean {
   return scopes !== undefined || (auth !== undefined && auth.auth_type !== 'none');
 }
 
-/** Whether the description requires credentials. */
-function isProtected({ security }: OpenApiOperation, common: OpenApiDescription['security']): boolean {
-  const needed = security ?? common ?? [];
+/** The operations for which the description requires credentials. */
+function protectedOperations({ operations, security }: OpenApiDescription): OpenApiOperation[] {
+  // The document's own requirements are looked at once, however long it is.
+  const isCommonAsked = asksAlways(security);
+  return operations.filter(({ security: own }) => (own === undefined ? isCommonAsked : asksAlways(own)));
+}
+
+function asksAlways(needed: OpenApiDescription['security'] = []): boolean {
   return needed.length > 0 && needed.every((requirement) => Object.keys(requirement).length > 0);
 }
 
 /** A note if the description protects operations that every client may call after this import. */
-function securityLeftOut({ operations, security }: OpenApiDescription): readonly string[] {
-  if (!operations.some((operation) => isProtected(operation, security))) return [];
+function securityLeftOut(description: OpenApiDescription): readonly string[] {
+  if (protectedOperations(description).length === 0) return [];
   return [
     'security: left out, so every client may call operations that require credentials in the description; import with "security" (--security), or give the app a policy with "auth"',
   ];
@@ -98,13 +103,12 @@ function securityLeftOut({ operations, security }: OpenApiDescription): readonly
 
 /** The same, of an import that carries security over: that of some operations has no counterpart. */
 function leftOpen(
-  { operations, security }: OpenApiDescription,
+  description: OpenApiDescription,
   endpoints: Readonly<Record<string, Item>>,
 ): readonly string[] {
-  const open = operations.filter((operation) => {
+  const open = protectedOperations(description).filter((operation) => {
     const endpoint = endpoints[labelOf(operation)];
-    const isOpen = endpoint !== undefined && !asksForCallers(endpoint['policy_override']);
-    return isOpen && isProtected(operation, security);
+    return endpoint !== undefined && !asksForCallers(endpoint['policy_override']);
   });
   if (open.length === 0) return [];
   const { length: count } = open;
