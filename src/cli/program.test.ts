@@ -43,7 +43,7 @@ describe('the command line', () => {
     expect(await run(...args)).toMatchObject({ started: [flags], exit: '' });
   });
 
-  it.each([[['bogus']], [['strat', '--take-over']], [['start', 'bogus']]])(
+  it.each([[['bogus']], [['toString']], [['strat', '--take-over']], [['start', 'bogus']]])(
     '%j says what commands there are, and starts nothing',
     async (args) => {
       const { started, exit, exitCode, errors } = await run(...args);
@@ -66,6 +66,9 @@ describe('the command line', () => {
     ],
     [['plan', 'gateway'], 'error: unknown command "plan"; did you mean "config plan"?'],
     [['rekey'], 'error: unknown command "rekey"; did you mean "secrets rekey"?'],
+    [['version'], 'error: unknown command "version"; did you mean "--version" or "versions"?'],
+    [['status'], 'error: unknown command "status"; did you mean "health" or "state"?'],
+    [['stop'], 'error: unknown command "stop"; the gateway stops when its process gets SIGTERM or SIGINT'],
     [['apps', 'lst'], 'error: unknown command "apps lst"; did you mean "list"?'],
     [['config', 'aply', '--yes'], 'error: unknown command "config aply"; did you mean "apply"?'],
     [

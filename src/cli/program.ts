@@ -29,6 +29,7 @@ import type { CliIo } from './io.ts';
 import { addEventsCommand } from './events/events-command.ts';
 import { addLiveCommand } from './live/live-command.ts';
 import { namesMeant } from '../lib/nearest.ts';
+import { usualName } from './usual-names.ts';
 
 export interface StartFlags {
   /** Take over from the gateway that runs on the same database folder. */
@@ -65,6 +66,8 @@ function wrongStart(args: readonly string[], program: Command): string {
     if (command === undefined) return `unknown option "${first}"`;
     return `the option "${first}" stands before the command; expected it behind, as in "headgate ${command} … ${first}"`;
   }
+  const usual = usualName(first);
+  if (usual !== undefined) return `unknown command "${first}"; ${usual}`;
   const groups = program.commands.filter((group) => namesOf(group).includes(first));
   const isClear = groups.length === 1 && namesMeant(first, commands).length === 0;
   if (isClear) return `unknown command "${first}"; did you mean "${groups[0]?.name()} ${first}"?`;
