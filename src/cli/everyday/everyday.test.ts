@@ -184,7 +184,10 @@ describe('traffic', () => {
     expect((await run('traffic set shop v1 stable')).err).toContain(
       '"stable" is not name=value, such as stable=90',
     );
-    expect((await run('traffic set shop v1 other=1')).err).toContain('/other is not a revision of shop/v1');
+    expect((await run('traffic set shop v1 other=1')).err).toContain(
+      '/other is not a revision of shop/v1; expected one of "stable", "canary"',
+    );
+    expect((await run('traffic set shop v1 cannary=1')).err).toContain('did you mean "canary"?');
     expect(await ok('revisions health shop v1 stable')).toContain('ECONNREFUSED');
   });
 });

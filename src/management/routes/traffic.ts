@@ -2,6 +2,7 @@
  * `…/versions/{version_id}/traffic`: how the traffic of a version is split, as one document. PUT sets all weights in
  * one step: the revisions that it names become current with these weights, all others are taken out of traffic.
  */
+import { namesMeant } from '../../lib/nearest.ts';
 import { escapeToken } from '../../lib/text/json-pointer.ts';
 import type { FieldError } from '../../model/errors.ts';
 import type { App, Revision, Version } from '../../model/resources.ts';
@@ -20,6 +21,9 @@ import { DRY_RUN_QUERY, NO_QUERY } from '../api/query.ts';
 import { trafficWarnings } from '../write/warnings/revision.ts';
 import { nextUpdatedAt } from '../write/write.ts';
 import { findVersionScope, versions } from './resources/versions.ts';
+
+/** A longer list of names would hide what is wrong. */
+const REVISIONS_LISTED_MAX = 20;
 
 const PATH = `${itemPath(versions)}/traffic`;
 const SUCCESS = {
@@ -133,11 +137,24 @@ function trafficErrors(
 ): FieldError[] {
   const labels = [...weights.keys()];
   if (labels.length === 0) return [{ pointer: '', detail: 'must name at least one revision' }];
-  const known = new Set(all.map(({ revision }) => revision));
+  const known = all.map(({ revision }) => revision);
   const name = `${app.slug}/${version.version}`;
   return labels
-    .filter((label) => !known.has(label))
-    .map((label) => ({ pointer: `/${escapeToken(label)}`, detail: `is not a revision of ${name}` }));
+    .filter((label) => !known.includes(label))
+    .map((label) => ({
+      pointer: `/${escapeToken(label)}`,
+      detail: `is not a revision of ${name}; ${expectedRevision(label, known)}`,
+    }));
+}
+
+/** The names that were probably meant, or else all, unless there are too many to read. */
+function expectedRevision(label: string, known: readonly string[]): string {
+  const quoted = (names: readonly string[]): string[] => names.map((each) => `"${each}"`);
+  const meant = namesMeant(label, known);
+  if (meant.length > 0) return `did you mean ${quoted(meant).join(' or ')}?`;
+  if (known.length === 0) return 'it has no revision yet';
+  if (known.length > REVISIONS_LISTED_MAX) return `expected one of its ${known.length} revisions`;
+  return `expected ${known.length === 1 ? 'only' : 'one of'} ${quoted(known).join(', ')}`;
 }
 
 function splitOf(revisions: readonly Revision[]): Traffic {

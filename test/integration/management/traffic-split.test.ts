@@ -58,7 +58,8 @@ it('changes nothing where a revision is unknown, the body is empty or the state 
   await createService(gateway, 'whole', origin.port);
   const unknown = await gateway.api('PUT', trafficPath('whole'), { r1: 50, r9: 50 });
   expect(unknown.status).toBe(422);
-  expect(unknown.body.errors).toEqual([{ pointer: '/r9', detail: 'is not a revision of whole/v1' }]);
+  const detail = 'is not a revision of whole/v1; expected only "r1"';
+  expect(unknown.body.errors).toEqual([{ pointer: '/r9', detail }]);
   expect((await gateway.api('PUT', trafficPath('whole'), {})).status).toBe(422);
   expect((await gateway.api('PUT', trafficPath('whole'), { r1: -1 })).status).toBe(422);
   const tag = (await gateway.api('GET', trafficPath('whole'))).headers.get('etag') ?? '';
