@@ -189,9 +189,29 @@ export function doubtful(v: SettingValues): string[] {
       'GATEWAY_PER_IP_RATE_LIMIT_* has no effect: GATEWAY_PER_IP_RATE_LIMIT_ENABLED is not true.',
     );
   }
-  if (v.GATEWAY_PROXY__H2C && v.GATEWAY_PROXY__TLS__CERT_FILE && v.GATEWAY_PROXY__TLS__PORT === undefined) {
+  return [...warnings, ...doubtfulTls(v)];
+}
+
+/** Settings for traffic without TLS where all has it, or the reverse. */
+function doubtfulTls(v: SettingValues): string[] {
+  const hasTls = v.GATEWAY_PROXY__TLS__CERT_FILE !== undefined || v.GATEWAY_ACME__DIRECTORY !== undefined;
+  // The socket never has TLS.
+  const isAllTls =
+    hasTls && v.GATEWAY_PROXY__TLS__PORT === undefined && v.GATEWAY_PROXY__UNIX_SOCKET === undefined;
+  const warnings: string[] = [];
+  if (v.GATEWAY_PROXY__H2C && isAllTls) {
     warnings.push(
       'GATEWAY_PROXY__H2C has no effect: GATEWAY_PROXY__PORT has TLS, where GATEWAY_PROXY__HTTP2 decides about HTTP/2.',
+    );
+  }
+  if (v.GATEWAY_PROXY__HTTPS_REDIRECT_PORT !== undefined && isAllTls) {
+    warnings.push(
+      'GATEWAY_PROXY__HTTPS_REDIRECT_PORT has no effect: GATEWAY_PROXY__PORT has TLS, and no port is without it. With GATEWAY_PROXY__TLS__PORT, that port has TLS, and GATEWAY_PROXY__PORT redirects to it.',
+    );
+  }
+  if (v.GATEWAY_PROXY__HSTS_SECS > 0 && !hasTls) {
+    warnings.push(
+      'GATEWAY_PROXY__HSTS_SECS has no effect: no port for traffic has TLS. A proxy in front that has TLS can add Strict-Transport-Security.',
     );
   }
   return warnings;

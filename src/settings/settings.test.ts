@@ -280,6 +280,43 @@ describe('warnings', () => {
     expect(result.warnings[0]).toMatch(/GATEWAY_PROXY_PORT .*GATEWAY_PROXY__PORT/);
   });
 
+  const redirect = { GATEWAY_PROXY__HTTPS_REDIRECT_PORT: '443' };
+  const h2c = { GATEWAY_PROXY__H2C: 'true' };
+  const hsts = { GATEWAY_PROXY__HSTS_SECS: '60' };
+  const files = { GATEWAY_PROXY__TLS__CERT_FILE: 'a.pem', GATEWAY_PROXY__TLS__KEY_FILE: 'a.key' };
+  const acme = {
+    GATEWAY_ACME__DIRECTORY: 'https://ca.test/directory',
+    GATEWAY_ACME__ACCEPT_TERMS: 'true',
+    GATEWAY_ACME__CHALLENGES: 'tls-alpn-01',
+  };
+  const none: readonly string[] = [];
+  it.each([
+    ['a redirect where the only port has TLS', { ...redirect, ...files }, Object.keys(redirect)],
+    [
+      'the same with ordered certificates',
+      { ...redirect, ...h2c, ...acme },
+      Object.keys({ ...h2c, ...redirect }),
+    ],
+    [
+      'a redirect from a port beside it',
+      { ...redirect, ...h2c, ...files, GATEWAY_PROXY__TLS__PORT: '8443' },
+      none,
+    ],
+    [
+      'a redirect on the socket',
+      { ...redirect, ...h2c, ...files, GATEWAY_PROXY__UNIX_SOCKET: '/run/x.sock' },
+      none,
+    ],
+    ['a redirect to a proxy in front, which has TLS', redirect, none],
+    ['HSTS without TLS', hsts, Object.keys(hsts)],
+    ['HSTS with TLS', { ...hsts, ...files }, none],
+  ])('%s: names each setting without effect', (_case, env, names) => {
+    const result = readSettings(env);
+    expect('settings' in result && result.warnings.map((text) => text.split(' has no effect: ')[0])).toEqual(
+      names,
+    );
+  });
+
   it('warn of per-IP numbers that have no effect', () => {
     expect(readSettings({ GATEWAY_PER_IP_RATE_LIMIT_REQUESTS: '5' }).warnings[0]).toMatch(/no effect/);
   });
