@@ -50,6 +50,12 @@ export const RECORD_WARNINGS = {
     title: 'The version has no current revision: every request gets 503',
     advice: 'Activate a revision',
   },
+  shares_traffic: {
+    title:
+      'The revision becomes current beside others, with the default `traffic_weight`: it gets its share of their traffic at once',
+    advice:
+      'Give the `traffic_weight` that you want, or split the traffic with `PUT …/traffic`; to replace the other revisions, activate this one with `exclusive`',
+  },
   version_is_retired: {
     title: 'The revision is current, but its version is retired: every request gets 410',
     advice: 'Set the `status` of the version to `active` or `deprecated`',

@@ -113,7 +113,7 @@ function changeOperation<S extends object, I, R extends StoredRecord>(
           answer: answer(200, `${name} updated`, served, { ETag: entityTag(served) }),
           touched: resource.touched(scope, record),
           previousTag: entityTag(before),
-          warnings: () => resource.warnings?.(rules, scope, record, previous),
+          warnings: () => resource.warnings?.(rules, scope, record, previous, call.body as Fields),
           audit: {
             action: `${resource.type}.update`,
             resourceType: resource.type,

@@ -67,7 +67,7 @@ export function createOperation<S extends object, I, R extends StoredRecord>(
         return {
           answer: answer(201, `${name} created`, { ...served, ...built.shownOnce }, headers),
           touched: resource.touched(scope, record),
-          warnings: () => resource.warnings?.(rules, scope, record, undefined),
+          warnings: () => resource.warnings?.(rules, scope, record, undefined, body),
           audit: {
             action: `${resource.type}.create`,
             resourceType: resource.type,

@@ -108,12 +108,16 @@ export interface Resource<S extends object, I, R extends StoredRecord> {
   readonly presentMasked?: (record: R) => Readonly<Record<string, unknown>>;
   /** The name that people use: slug, label, method and path, or name. */
   nameOf(record: R): string;
-  /** Warnings about a written record; runs inside the transaction. */
+  /**
+   * Warnings about a written record; runs inside the transaction. `sent` has the fields that the call gave, as opposed
+   * to defaults; undefined for records that a whole configuration has declared.
+   */
   readonly warnings?: (
     rules: RuleContext,
     scope: S,
     record: R,
     previous: R | undefined,
+    sent?: Readonly<Record<string, unknown>>,
   ) => Promise<readonly Warning[]>;
   /** The same for the state that a deletion leaves. */
   readonly removalWarnings?: (rules: RuleContext, scope: S, removed: R) => Promise<readonly Warning[]>;

@@ -269,6 +269,27 @@ describe('revisions', () => {
     expect(await write('POST', revisions, { revision: 'r2', ...backend() })).toEqual([]);
   });
 
+  it('current beside others with a weight that the call does not give', async () => {
+    await service('joined');
+    const revisions = `${versionPath('joined')}/revisions`;
+    const current = { ...backend(), is_current: true };
+    const shares = ['/traffic_weight shares_traffic'];
+    const { body } = await gateway.api('POST', `${revisions}?dry_run=true`, { revision: 'r2', ...current });
+    expect(body.warnings[0].detail).toContain(
+      'The revision "r2" gets 50 % of the traffic of the version "v1"',
+    );
+    expect(await write('POST', revisions, { revision: 'r2', ...current })).toEqual(shares);
+    expect(await write('PATCH', at('joined', 'r2'), { preserve_host: true }), 'it is known').toEqual([]);
+    expect(await write('POST', revisions, { revision: 'r3', ...current, traffic_weight: 100 })).toEqual([]);
+    await gateway.must('PUT', `${versionPath('joined')}/traffic`, { r1: 100 });
+    expect(await write('POST', `${at('joined', 'r2')}/activate`)).toEqual(shares);
+    await gateway.must('PUT', `${versionPath('joined')}/traffic`, { r1: 100 });
+    expect(await write('PATCH', at('joined', 'r2'), { is_current: true })).toEqual(shares);
+    await gateway.must('PUT', `${versionPath('joined')}/traffic`, { r1: 100 });
+    expect(await write('POST', `${at('joined', 'r2')}/activate`, { exclusive: false })).toEqual([]);
+    expect(await write('POST', `${at('joined', 'r3')}/activate`, { exclusive: true })).toEqual([]);
+  });
+
   it('a split of the traffic: all weights 0, or to a revision without endpoints', async () => {
     await service('split', { app: { routing_mode: 'managed_endpoint' } });
     const revisions = `${versionPath('split')}/revisions`;

@@ -98,7 +98,8 @@ export const revisions: Resource<Scope, RevisionInput, Revision> = {
   patchBase: withoutReplacedForm,
   present: (revision) => ({ ...revision, default_policy: maskPolicy(revision.default_policy) }),
   nameOf: ({ revision }) => revision,
-  warnings: (rules, scope, revision, previous) => revisionWarnings(scope, revision, previous, rules),
+  warnings: (rules, scope, revision, previous, sent) =>
+    revisionWarnings(scope, revision, previous, rules, sent),
   removalWarnings: (rules, scope, removed) => revisionRemovalWarnings(scope, removed, rules),
   touched: ({ version }) => ({ appIds: [], versionIds: [version.id], keyIds: [] }),
 };
@@ -230,7 +231,8 @@ function activation(verb: 'activate' | 'deactivate', context: ManagementContext)
         const stale = checkIfMatch(call.ifMatch, entityTag(revisions.present(previous)));
         if (stale !== undefined) return stale;
         // Deactivation takes no body and must ignore one.
-        const exclusive = activate && (call.body as ActivateInput | undefined)?.exclusive === true;
+        const asked = activate ? (call.body as ActivateInput | undefined)?.exclusive : undefined;
+        const exclusive = asked === true;
         const updated_at = nextUpdatedAt(previous.updated_at, context.clock.nowMs());
         const isOther = previous.is_current !== activate;
         const revision: Revision = isOther ? { ...previous, is_current: activate, updated_at } : previous;
@@ -240,7 +242,9 @@ function activation(verb: 'activate' | 'deactivate', context: ManagementContext)
         } else if (isOther) await writer.updateRevision(revision);
         const served = revisions.present(revision);
         const rules = rulesOf(context, writer);
-        const warnings = () => revisionWarnings(scope, revision, previous, rules);
+        // `exclusive`, also when false, says what is meant for the other revisions.
+        const sent = asked === undefined ? {} : undefined;
+        const warnings = () => revisionWarnings(scope, revision, previous, rules, sent);
         if (changed === 0) {
           const unchanged = answer(200, 'Revision unchanged', served, { ETag: entityTag(served) });
           return { unchanged, warnings };

@@ -12,19 +12,28 @@ export interface RevisionPlace {
   readonly version: Version;
 }
 
-/** @param previous the revision before the write; undefined for a new one */
+/** The default of `traffic_weight`. */
+const WEIGHT_DEFAULT = 100;
+
+/**
+ * @param previous the revision before the write; undefined for a new one
+ * @param sent see `Resource.warnings`
+ */
 export async function revisionWarnings(
   { app, version }: RevisionPlace,
   revision: Revision,
   previous: Revision | undefined,
   rules: RuleContext,
+  sent?: Readonly<Record<string, unknown>>,
 ): Promise<Warning[]> {
+  const joins = sent !== undefined && sent['traffic_weight'] === undefined && previous?.is_current !== true;
   return [
     ...(await policyWarnings(app, revision, undefined, rules)),
     ...backendWarnings(app, revision, rules),
     ...(revision.is_current ? currentWarnings(version) : []),
     ...(await weightWarnings(version, revision.is_current || previous?.is_current === true, rules)),
     ...(previous === undefined && !revision.is_current ? await idleWarnings(version, rules) : []),
+    ...(joins && revision.is_current ? await sharingWarnings(version, revision, rules) : []),
     ...(revision.is_current ? await endpointWarnings(app, version, revision, '/is_current', rules) : []),
   ];
 }
@@ -109,6 +118,20 @@ async function idleWarnings({ id, status, version }: Version, { reader }: RuleCo
   return [
     warning('no_current_revision', '/is_current', `The version "${version}" has no current revision yet`),
   ];
+}
+
+/** Warns of a revision that becomes current with the default weight, where others already have the traffic. */
+async function sharingWarnings(
+  { id, status, version }: Version,
+  { revision, traffic_weight: own }: Revision,
+  { reader }: RuleContext,
+): Promise<Warning[]> {
+  if (own !== WEIGHT_DEFAULT || status === 'retired') return [];
+  const { weight } = await reader.currentWeights(id);
+  if (weight <= own) return [];
+  const percent = Math.max(1, Math.round((100 * own) / weight));
+  const what = `The revision "${revision}" gets ${percent} % of the traffic of the version "${version}", beside its other current revisions`;
+  return [warning('shares_traffic', '/traffic_weight', what)];
 }
 
 /** @param isConcerned whether the revision is or was current; others do not change the traffic */
