@@ -40,6 +40,7 @@ import { UpstreamPool } from './proxy/upstream/pool/pool.ts';
 import { createLookup } from './proxy/upstream/resolver.ts';
 import { TargetRegistry } from './proxy/targets/target-registry.ts';
 import { createExplain } from './explain/explain.ts';
+import { fixLookups } from './explain/fix.ts';
 import type { TriedExplanation, TriedRequest } from './explain/explain-access.ts';
 import { withoutCredentials } from './explain/redact.ts';
 import { QUIET_OBSERVER } from './explain/replay/quiet-observer.ts';
@@ -112,7 +113,7 @@ async function explained(config: ConfigChange, request: TriedRequest): Promise<T
     context,
     compilers,
     settings: dependenciesWith(keys, UNKNOWN_TRUST),
-    findKey: (hash) => keys.findKeyByHash(hash),
+    lookups: fixLookups(context.snapshot),
     isSecure,
     hasPlainPort: settings.proxy.tlsPort !== undefined,
   });
@@ -131,11 +132,12 @@ async function explainedRecorded(config: ConfigChange, request: string): Promise
   const compilers = createPolicyCompilers(dependencies, replayParts(callers));
   const holder = new SnapshotHolder<CompiledPolicy>(compilers.compile);
   holder.apply({ ...config, keys: [] });
+  const context = contextOf(holder);
   const explain = createExplain({
-    context: contextOf(holder),
+    context,
     compilers,
     settings: dependencies,
-    findKey: () => undefined,
+    lookups: fixLookups(context.snapshot),
     isSecure,
     hasPlainPort: settings.proxy.tlsPort !== undefined,
     clientTls: recordedTls(),

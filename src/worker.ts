@@ -26,8 +26,8 @@ import type { Revision } from './proxy/interfaces/route.ts';
 import { shares } from './proxy/interfaces/shared-parts.ts';
 import { Deadlines } from './proxy/resilience/deadlines.ts';
 import { createExplain } from './explain/explain.ts';
+import { fixLookups } from './explain/fix.ts';
 import { DebugTokens } from './explain/debug-header.ts';
-import type { FindKey } from './policy/part-explain.ts';
 import { ExchangeLimiter } from './proxy/exchange-limiter.ts';
 import { UpstreamPermits } from './proxy/upstream/pool/permits.ts';
 import { limitHeldBytes } from './proxy/downstream/http2/request-window.ts';
@@ -172,13 +172,13 @@ const context: ProxyContext = {
   ordered,
   decisionLine: (exchange) => debugTokens.line(exchange),
 };
-const findKey: FindKey = (hash) => keys.findKeyByHash(hash);
+const lookups = fixLookups(context.snapshot);
 const explainParts = {
   explain: createExplain({
     context,
     compilers,
     settings: policyDependencies,
-    findKey,
+    lookups,
     isSecure: certificates !== undefined,
     hasPlainPort: start.ports.tls !== undefined,
   }),
@@ -186,7 +186,7 @@ const explainParts = {
   debugTokens,
   live,
   settings: { ...policyDependencies, traceUrl: tracing?.traceUrl },
-  findKey,
+  lookups,
 };
 const explainSide = createExplainSide(explainParts, send);
 const certificateRequests = new CertificateRequests({

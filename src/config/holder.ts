@@ -258,6 +258,10 @@ class LiveSnapshot<P> implements Snapshot<P> {
     return version === undefined || version.isInUse ? version : this.#takeIntoUse(version);
   }
 
+  findAtAnyHost(canonicalPath: string): CompiledVersion<P> | undefined {
+    return this.#index.findAtAnyHost(canonicalPath);
+  }
+
   findKeyByHash(hash: string): StoredApiKey | undefined {
     return this.#keys.findKeyByHash(hash);
   }

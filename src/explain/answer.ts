@@ -8,16 +8,10 @@ import type { LimitDecision } from '../limits/store.ts';
 import type { ExplainedLimit, ExplainedStage, Explanation, HeaderField, Outcome } from './schema.ts';
 import type { CounterReads } from '../policy/trial/read-only-context.ts';
 import type { ExchangeFacts } from './facts.ts';
-import type {
-  AskedCounter,
-  Decider,
-  ExplainSettings,
-  FindKey,
-  ShownCounter,
-} from '../policy/part-explain.ts';
+import type { AskedCounter, Decider, ExplainSettings, ShownCounter } from '../policy/part-explain.ts';
 import { PARTS } from '../policy/registry.ts';
 import type { SeenCertificate } from '../policy/stage.ts';
-import { fixOf } from './fix.ts';
+import { fixOf, type FixLookups } from './fix.ts';
 import { isSecretName } from './redact.ts';
 import { stagesOf } from './stages.ts';
 
@@ -37,7 +31,7 @@ export function explanationOf(
   facts: ExchangeFacts,
   described: Described | undefined,
   settings: ExplainSettings,
-  findKey: FindKey,
+  lookups: FixLookups,
 ): Explanation {
   const { caller } = facts.evaluation;
   const isReal = described === undefined;
@@ -83,7 +77,7 @@ export function explanationOf(
             headers: [...(described?.upstreamHeaders ?? [])],
           },
     response: described?.response ?? { status: facts.status, headers: [], body: null },
-    fix: fixOf(facts, findKey),
+    fix: fixOf(facts, lookups),
     times: facts.times,
   };
 }

@@ -25,7 +25,8 @@ import { factsOf, type ExchangeFacts } from './facts.ts';
 import { fieldsOfLines, isSecretName, shownField, withoutRepeated } from './redact.ts';
 import { describedHead, describedTls, fieldsOf, isDescribedSecure } from './described-request.ts';
 import { ExplainSocket } from './described-socket.ts';
-import type { ExplainSettings, FindKey } from '../policy/part-explain.ts';
+import type { ExplainSettings } from '../policy/part-explain.ts';
+import type { FixLookups } from './fix.ts';
 import { ExchangeLimiter } from '../proxy/exchange-limiter.ts';
 import { WaitingClients } from '../proxy/downstream/waiting-clients.ts';
 import { type MatchErrorCode, type PathRefusal, type MatchResult } from '../proxy/match.ts';
@@ -43,7 +44,7 @@ export interface ExplainParts {
   readonly context: ProxyContext;
   readonly compilers: PolicyCompilers;
   readonly settings: ExplainSettings;
-  readonly findKey: FindKey;
+  readonly lookups: FixLookups;
   /** Whether the traffic listener speaks TLS. */
   readonly isSecure: boolean;
   /** Whether there is a port without TLS beside it: the scheme of a described URL then says which is meant. */
@@ -61,7 +62,7 @@ export function createExplain(parts: ExplainParts): Explain {
     const place = run.facts.policy?.credentialPlace?.name;
     if (input.token !== undefined && place !== undefined) run = await runDescribed(input, parts, place);
     const { facts, ...described } = run;
-    return explanationOf(asDescribed(facts, input), described, parts.settings, parts.findKey);
+    return explanationOf(asDescribed(facts, input), described, parts.settings, parts.lookups);
   };
 }
 
@@ -209,6 +210,7 @@ function readOnlySnapshot(snapshot: Snapshot<CompiledPolicy>): Snapshot<Compiled
       const version = snapshot.findVersion(path, authority);
       return version?.choice === undefined ? version : { ...version, choice: version.choice.copy() };
     },
+    findAtAnyHost: (path) => snapshot.findAtAnyHost(path),
     findKeyByHash: (hash) => snapshot.findKeyByHash(hash),
   };
 }

@@ -3,8 +3,10 @@
  * management API. It is the smallest change that removes this denial; explaining the changed request shows what would
  * deny it next. Policy parts define their own fixes.
  */
+import { canonicalHost } from '../http/fields/host-name.ts';
 import { comparablePath } from '../http/paths/canonical-path.ts';
 import { parseEndpointPath, parseGatewayPath } from '../config/path-patterns.ts';
+import type { Snapshot } from '../config/types.ts';
 import { durationText } from '../lib/text/duration-text.ts';
 import { isKind, operatorDetail, retryAfterSecs, type Reason } from '../model/reason.ts';
 import type { FindKey, FixAction, PartFix } from '../policy/part-explain.ts';
@@ -18,8 +20,30 @@ type Target = NonNullable<Fix['target']>;
 
 const ENDPOINT_METHODS: ReadonlySet<string> = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']);
 
+/** What a fix reads of the configuration in force when it is asked for. */
+export interface FixLookups {
+  readonly findKey: FindKey;
+  /** See `Snapshot.findAtAnyHost`. */
+  readonly findAtAnyHost: (path: string) => VersionElsewhere | undefined;
+}
+
+interface VersionElsewhere {
+  readonly label: string;
+  readonly app: { readonly slug: string; readonly hosts: readonly string[] };
+}
+
+/** The hosts of an app that a text names. */
+const HOSTS_SHOWN_MAX = 3;
+
+export function fixLookups(snapshot: () => Snapshot<unknown>): FixLookups {
+  return {
+    findKey: (hash) => snapshot().findKeyByHash(hash),
+    findAtAnyHost: (path) => snapshot().findAtAnyHost(path),
+  };
+}
+
 /** @returns null when there is nothing to fix, or only the gateway itself can be at fault */
-export function fixOf(facts: ExchangeFacts, findKey: FindKey): Fix | null {
+export function fixOf(facts: ExchangeFacts, { findKey, findAtAnyHost }: FixLookups): Fix | null {
   const { code, browserRefusal: refused, reason } = facts;
   if (code === undefined || reason === undefined) {
     return refused === undefined
@@ -44,7 +68,7 @@ export function fixOf(facts: ExchangeFacts, findKey: FindKey): Fix | null {
     case 'bad_path':
       return fixPath(facts);
     case 'no_route':
-      return createVersion(facts);
+      return useOtherHost(facts, findAtAnyHost(comparablePath(facts.path))) ?? createVersion(facts);
     case 'version_retired':
     case 'endpoint_not_found':
     case 'endpoint_disabled':
@@ -119,6 +143,17 @@ function fixPath(facts: ExchangeFacts): Fix {
   return fix('allow_encoded_slashes', `Set allow_encoded_slashes of app ${app.slug} to true`, target, {
     allow_encoded_slashes: true,
   });
+}
+
+/** Where the path is served at other hosts, it is the host that is wrong. */
+function useOtherHost({ host }: ExchangeFacts, found: VersionElsewhere | undefined): Fix | undefined {
+  if (found === undefined) return undefined;
+  const { slug, hosts } = found.app;
+  const more = hosts.length > HOSTS_SHOWN_MAX ? ', …' : '';
+  const shown = hosts.slice(0, HOSTS_SHOWN_MAX).join(', ') + more;
+  const or = host === '' ? '' : `, or add ${canonicalHost(host)} to its hosts`;
+  const detail = `Send the request to a host of app ${slug} (${shown}), whose version ${found.label} serves this path${or}`;
+  return fix('correct_request', detail);
 }
 
 /** The widest path that would match the request; the operator will know a better one. */

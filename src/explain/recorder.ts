@@ -16,7 +16,8 @@ import { KeptExchanges } from './live/kept-exchanges.ts';
 import type { ExchangeName, Sampling } from './messages.ts';
 import { recordedField, recordedQuery, withoutCredentials } from './redact.ts';
 import { RecentExchanges } from './recent-exchanges.ts';
-import type { ExplainSettings, FindKey } from '../policy/part-explain.ts';
+import type { FixLookups } from './fix.ts';
+import type { ExplainSettings } from '../policy/part-explain.ts';
 import { recordOf, readRecord, type FindKeyId } from './traffic/traffic-record.ts';
 
 export const RECORDS_MAX = 1_000;
@@ -73,12 +74,12 @@ export class ExchangeRecorder {
   explain(
     name: ExchangeName,
     settings: ExplainSettings,
-    findKey: FindKey,
+    lookups: FixLookups,
   ): { readonly explanation: Explanation; readonly request: string | undefined } | undefined {
     const found = this.#find(name);
     if (found === undefined) return undefined;
     const { facts, request } = found;
-    const explanation = explanationOf(facts, undefined, settings, findKey);
+    const explanation = explanationOf(facts, undefined, settings, lookups);
     return { explanation: withoutCredentials(explanation), request };
   }
 

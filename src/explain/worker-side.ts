@@ -7,7 +7,8 @@ import type { Explain } from './explain.ts';
 import type { DebugTokens } from './debug-header.ts';
 import type { LiveTap } from './live/live-tap.ts';
 import type { ExchangeRecorder } from './recorder.ts';
-import type { ExplainSettings, FindKey } from '../policy/part-explain.ts';
+import type { FixLookups } from './fix.ts';
+import type { ExplainSettings } from '../policy/part-explain.ts';
 import type { ExplainedMessage, ExplainMessage } from './messages.ts';
 
 export interface ExplainWorkerParts {
@@ -16,7 +17,7 @@ export interface ExplainWorkerParts {
   readonly debugTokens: DebugTokens;
   readonly live: LiveTap;
   readonly settings: ExplainSettings;
-  readonly findKey: FindKey;
+  readonly lookups: FixLookups;
 }
 
 /** Descriptions that wait for their turn. Beyond, the caller is told to try again later. */
@@ -53,7 +54,7 @@ async function answerTo(message: ExplainMessage, parts: ExplainWorkerParts): Pro
         return answered(id, { error: String(error) });
       }
     case 'explain_recorded':
-      return answered(id, parts.recorder.explain(message.name, parts.settings, parts.findKey) ?? {});
+      return answered(id, parts.recorder.explain(message.name, parts.settings, parts.lookups) ?? {});
     case 'explain_setup':
       parts.recorder.sample(message.setup.sampling);
       parts.debugTokens.set(message.setup.debugTokens);

@@ -25,6 +25,7 @@ import type { ProxyObserver } from '../../src/proxy/interfaces/observer.ts';
 import type { ProxyContext } from '../../src/proxy/interfaces/proxy-context.ts';
 import { shares } from '../../src/proxy/interfaces/shared-parts.ts';
 import { createExplain, type Explain } from '../../src/explain/explain.ts';
+import { fixLookups } from '../../src/explain/fix.ts';
 import { Deadlines } from '../../src/proxy/resilience/deadlines.ts';
 import { ExchangeLimiter } from '../../src/proxy/exchange-limiter.ts';
 import { UpstreamPermits } from '../../src/proxy/upstream/pool/permits.ts';
@@ -365,7 +366,7 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
       context,
       compilers,
       settings: dependencies,
-      findKey: (hash) => keys.findKeyByHash(hash),
+      lookups: fixLookups(context.snapshot),
       hasPlainPort: false,
       isSecure: setup.tls !== undefined,
     }),

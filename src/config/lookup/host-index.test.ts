@@ -73,6 +73,15 @@ describe('HostIndex', () => {
     expect(indexOf(...texts).find(path, host)?.id).toBe(expected);
   });
 
+  it.each<[string, string[], string | undefined]>([
+    ['/x/y', ['a.test /x', '*.b.test /x/y', '- /x/y'], '*.b.test /x/y'],
+    ['/x/y', ['a.test /x/y', '*.b.test /x'], 'a.test /x/y'],
+    ['/z', ['a.test ', '*.b.test /x'], 'a.test '],
+    ['/z', ['a.test /x', '- /z'], undefined],
+  ])('finds for %s at any host among %j: %s', (path, texts, expected) => {
+    expect(indexOf(...texts).findAtAnyHost(path)?.id).toBe(expected);
+  });
+
   it('forgets deleted versions, and serves a renewed one at each of its hosts', () => {
     const [first, second] = versions('a.test,*.b.test /x', '- /x') as [Version, Version];
     const index = new HostIndex<Version>();

@@ -24,6 +24,8 @@ interface Placed {
 const DOT = 0x2e;
 /** Limit of cached hosts: clients may send any. */
 const CANDIDATES_MAX = 2_048;
+/** Limit of the hosts that `findAtAnyHost` looks at: it is asked for a hint, on a thread that serves requests. */
+const HOSTS_SEARCHED_MAX = 10_000;
 
 export class HostIndex<V extends Placed> {
   readonly #everyHost = new VersionIndex<V>();
@@ -44,6 +46,20 @@ export class HostIndex<V extends Placed> {
   find(path: string, authority: string): V | undefined {
     if (!this.#hasHosts) return this.#everyHost.find(path);
     return this.#findNamed(path, authority) ?? this.#everyHost.find(path);
+  }
+
+  /** The version with the longest path among those of apps with hosts, whatever host the request has. */
+  findAtAnyHost(path: string): V | undefined {
+    let best: V | undefined;
+    let searched = 0;
+    for (const indexes of [this.#byName, this.#byWildcard]) {
+      for (const index of indexes.values()) {
+        if (++searched > HOSTS_SEARCHED_MAX) return best;
+        const found = index.find(path);
+        if (found !== undefined && found.gatewayPath.length > (best?.gatewayPath.length ?? -1)) best = found;
+      }
+    }
+    return best;
   }
 
   /**

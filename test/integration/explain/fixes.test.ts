@@ -114,6 +114,23 @@ describe('routes', () => {
     await passes(described);
   });
 
+  it('no_route: a host that serves the path', async () => {
+    const hosts = ['named.test', '*.named.test'];
+    await createService(gateway, 'named', origin.port, { app: { hosts } });
+    const described = { path: '/named/v1/x?y=1' };
+    const expected = { code: 'no_route', stage: 'route', action: 'correct_request' } as const;
+    const { fix } = await denied(described, expected);
+    expect(fix?.detail).toBe(
+      'Send the request to a host of app named (named.test, *.named.test), whose version v1 serves this path, or add gateway.test to its hosts',
+    );
+    const sent = await send(described);
+    const recorded = await gateway.must('GET', `/explain/${String(sent.headers['x-request-id'])}`);
+    expect(recorded.fix).toMatchObject({ action: 'correct_request', detail: fix?.detail });
+    await passes({ ...described, headers: { Host: 'www.named.test' } });
+    await gateway.must('PATCH', '/apps/named', { hosts: [...hosts, 'gateway.test'] });
+    await passes(described);
+  });
+
   it('version_retired', async () => {
     await createService(gateway, 'retired', origin.port, { version: { status: 'retired' } });
     const expected = { code: 'version_retired', stage: 'route', action: 'set_version_status' } as const;
