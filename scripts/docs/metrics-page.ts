@@ -39,7 +39,7 @@ const LABELS: Readonly<Record<string, string>> = {
     'why the previous attempt failed: `connect`, `reset`, `timeout`, `500`, `502`, `503`, `504`, or `unsent` for a pooled connection that was dead',
   'headgate_upstream_retries_refused_total.reason': 'as for `headgate_upstream_retries_total`',
   'headgate_overload_refusals_total.reason':
-    '`exchanges`, `exchanges_of_app`, `connections`, `connections_per_ip`, `upstream_queue` or `upstream_queue_timeout`',
+    '`exchanges`, `exchanges_of_app`, `connections`, `connections_per_ip`, `upstream_queue`, `upstream_queue_timeout` or `descriptors`',
   kind: 'kind of limit: `policy`, `key`, `ip` or `concurrency`',
   decision: '`admitted` or `refused`',
   outcome: 'how it ended',

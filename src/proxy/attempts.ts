@@ -340,6 +340,7 @@ class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter {
   }
 
   #respondFailed(failure: UpstreamFailure): void {
+    if (failure.fault === 'no_descriptor') return this.#refuse('descriptors');
     this.#exchange.respondProblem(upstreamFailed(this.#backend.authority, failure));
   }
 }

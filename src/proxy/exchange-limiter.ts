@@ -12,7 +12,8 @@ export type OverloadReason =
   | 'connections'
   | 'connections_per_ip'
   | 'upstream_queue'
-  | 'upstream_queue_timeout';
+  | 'upstream_queue_timeout'
+  | 'descriptors';
 
 /** The limits that concern one app: its own, or its share of the free places. */
 export type AppOverload = Extract<OverloadReason, 'exchanges' | 'exchanges_of_app'>;

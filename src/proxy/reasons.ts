@@ -194,7 +194,7 @@ export const OVERLOADED: ReasonKind<{
   readonly full: OverloadReason;
   /** Set with `exchanges`: the value of the setting. */
   readonly max?: number;
-  /** Set for the queue of a backend. */
+  /** Set where a connection to a backend is missing. */
   readonly authority?: string;
 }> = {
   code: 'overloaded',
@@ -203,6 +203,8 @@ export const OVERLOADED: ReasonKind<{
       return `As many requests are under way as max_concurrent_exchanges (${max}) allows`;
     if (full === 'exchanges_of_app')
       return `The app already has its share of max_concurrent_exchanges; the rest is reserved for other apps`;
+    if (full === 'descriptors')
+      return `The gateway has no file descriptor left for a connection to ${authority}; raise the limit (ulimit -n)`;
     return full === 'connections' || full === 'connections_per_ip'
       ? CONNECTION_SENTENCES[full]
       : `All connections to ${authority} are in use`;

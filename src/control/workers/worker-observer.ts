@@ -81,6 +81,7 @@ const LIMIT_OF: Readonly<Record<OverloadReason, string>> = {
   connections_per_ip: 'max_connections_per_ip',
   upstream_queue: 'max_upstream_queue',
   upstream_queue_timeout: 'upstream_queue_timeout_ms',
+  descriptors: 'the limit of open files (ulimit -n)',
 };
 const NOTES_MS = 1_000;
 /** The share of a route's slowest requests whose traces are kept. */
