@@ -160,7 +160,7 @@ function allOf(
 }
 
 function authStage(context: AuthContext): Stage {
-  const { auth, identify, missing, onAuth } = context;
+  const { auth, missing, onAuth } = context;
   const required = auth.required ?? true;
   return (facts: RequestFacts, evaluation: Evaluation): StageResult | Promise<StageResult> => {
     const authorization = facts.header('authorization');
@@ -169,17 +169,13 @@ function authStage(context: AuthContext): Stage {
       onAuth(required ? 'missing' : 'anonymous');
       return required ? missing : undefined;
     }
-    const identity = identify(authorization, facts, evaluation);
-    if (identity instanceof Promise) {
-      return identity.then((settled) => conclude(context, facts, evaluation, authorization, settled));
-    }
-    return conclude(context, facts, evaluation, authorization, identity);
+    return judge(context, facts, evaluation, authorization);
   };
 }
 
 /** The same when the credential is in a field other than Authorization, whose whole value is the credential. */
 function placedStage(context: AuthContext, { lowerName }: CredentialPlace): Stage {
-  const { auth, identify, missing, onAuth } = context;
+  const { auth, missing, onAuth } = context;
   const required = auth.required ?? true;
   return (facts: RequestFacts, evaluation: Evaluation): StageResult | Promise<StageResult> => {
     const credential = facts.combined(lowerName);
@@ -191,12 +187,20 @@ function placedStage(context: AuthContext, { lowerName }: CredentialPlace): Stag
     if (credential.includes(',')) {
       return refuse(context, facts, evaluation, credential, 'repeated_field');
     }
-    const identity = identify(credential, facts, evaluation);
-    if (identity instanceof Promise) {
-      return identity.then((settled) => conclude(context, facts, evaluation, credential, settled));
-    }
-    return conclude(context, facts, evaluation, credential, identity);
+    return judge(context, facts, evaluation, credential);
   };
+}
+
+function judge(
+  context: AuthContext,
+  facts: RequestFacts,
+  evaluation: Evaluation,
+  credential: string,
+): StageResult | Promise<StageResult> {
+  const identity = context.identify(credential, facts, evaluation);
+  return identity instanceof Promise
+    ? identity.then((settled) => conclude(context, facts, evaluation, credential, settled))
+    : conclude(context, facts, evaluation, credential, identity);
 }
 
 /**
