@@ -244,7 +244,7 @@ describe('the server', () => {
     const { code, err } = await ask('--server', `http://127.0.0.1:${port}`);
     expect([code, err]).toEqual([
       1,
-      `Cannot reach the gateway at http://127.0.0.1:${port}: the connection was refused; expected a gateway that runs and listens there`,
+      `Cannot reach the gateway at http://127.0.0.1:${port}: the connection was refused; expected a gateway that runs and listens there (--server, HEADGATE_SERVER or a context gives the address)`,
     ]);
   });
 

@@ -96,7 +96,8 @@ function refuseRedirect({ statusCode = 0, headers }: IncomingMessage, server: st
 }
 
 const REASONS: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'the connection was refused; expected a gateway that runs and listens there',
+  ECONNREFUSED:
+    'the connection was refused; expected a gateway that runs and listens there (--server, HEADGATE_SERVER or a context gives the address)',
   ENOENT: 'there is no such socket; expected the path in GATEWAY_SERVER__UNIX_SOCKET',
   EACCES: 'this user may not connect; the socket has the permissions of GATEWAY_SERVER__UNIX_SOCKET_MODE',
   ENOTFOUND: 'there is no host of this name',

@@ -184,6 +184,9 @@ describe('traffic', () => {
     expect((await run('traffic set shop v1 stable')).err).toContain(
       '"stable" is not name=value, such as stable=90',
     );
+    expect((await run('traffic set shop v1 stable=90,canary=10')).err).toContain(
+      '"stable=90,canary=10" has several weights; expected spaces between them',
+    );
     expect((await run('traffic set shop v1 other=1')).err).toContain(
       '/other is not a revision of shop/v1; expected one of "stable", "canary"',
     );

@@ -54,6 +54,7 @@ describe('field=value', () => {
 
   it.each([
     ['name', '"name" is not field=value'],
+    ['/items', 'a name with spaces needs quotes'],
     ['=x', '"=x" is not field=value'],
     ['a..b=1', '"a..b" is not the name of a field'],
     ['__proto__.x=1', '"__proto__.x" is not the name of a field'],

@@ -32,17 +32,23 @@ export function fieldsOf(assignments: readonly string[], schema: JsonSchema, rea
       throw new CliError(`"${printable(assignment.slice(0, equals))}" is not the name of a field`);
     }
     const text = assignment.slice(equals + 1);
+    if (isMap(schema) && /,.+=/.test(text)) {
+      throw new CliError(`"${printable(assignment)}" has several weights; expected spaces between them`);
+    }
     const given = text.startsWith('@') ? reader.file(text.slice(1)) : text;
     assign(fields, withPolicyName(path, schema), given, schema);
   }
   return fields;
 }
 
-function assignmentForm({ properties }: JsonSchema): string {
-  return properties === undefined
+function assignmentForm(schema: JsonSchema): string {
+  return isMap(schema)
     ? 'name=value, such as stable=90'
-    : 'field=value, such as description="An app"';
+    : 'field=value, such as description="An app"; a name with spaces needs quotes';
 }
+
+/** The weights of `traffic set`; bodies of records have named fields. */
+const isMap = ({ properties }: JsonSchema): boolean => properties === undefined;
 
 function withPolicyName(path: readonly string[], schema: JsonSchema): readonly string[] {
   if (path[0] !== 'policy') return path;

@@ -2,6 +2,7 @@
  * `headgate nodes | state | settings | tree | search | audit | shadow`: commands about the gateway as a whole, or
  * about the traffic of an app.
  */
+import { bytesText } from '../../lib/text/bytes-text.ts';
 import type { CliIo } from '../io.ts';
 import { recordText, tableText, type Column } from '../show/text-table.ts';
 import {
@@ -69,7 +70,7 @@ function nodeStateText({ node, state }: Json, io: CliIo): string {
       store && partText(store.kind, store.address, store.connected ? 'ok' : 'error', store.latency_ms),
     'store memory': store?.memory && storeMemoryText(store.memory),
     fallback: store?.fallback,
-    counters: `${counters.counters} in ${counters.bytes} of ${counters.bytes_max} bytes, ${counters.evictions} evicted`,
+    counters: `${counters.counters} with ${bytesText(counters.bytes)} of ${bytesText(counters.bytes_max)}, ${counters.evictions} evicted`,
     breakers: `${breakers.closed} closed, ${breakers.half_open} half open, ${breakers.open} open`,
     targets: `${targets.in_service} in service, ${targets.ejected} ejected, ${targets.unhealthy} unhealthy`,
     zone: state.zone,
@@ -83,7 +84,9 @@ function nodeStateText({ node, state }: Json, io: CliIo): string {
 }
 
 function storeMemoryText({ bytes, bytes_max: most, policy }: Json): string {
-  return most === null ? `${bytes} bytes, without a maxmemory` : `${bytes} of ${most} bytes, ${policy}`;
+  return most === null
+    ? `${bytesText(bytes)}, without a maxmemory`
+    : `${bytesText(bytes)} of ${bytesText(most)}, ${policy}`;
 }
 
 function clockText(aheadMs: number | null): string | null {
