@@ -1,5 +1,5 @@
 /**
- * Runs a page of the docs as a reader would: its `sh` blocks in order, typed into one shell, in an empty folder with a
+ * Runs a page of the docs as a reader would: its `sh` blocks in order, typed into one shell, in a folder with a
  * gateway that was started there for the first time. Where a `text` block follows a block, that must be what it prints.
  * Ports are replaced by free ones, nothing else. A page that starts gateways itself gets none.
  */
@@ -30,7 +30,7 @@ const PORTS = ['8080', '9090', '9001', '9002'];
  * What a page may leave in the folder: what a gateway and this test make, and a token that the reader keeps. The log of
  * a gateway that goes on belongs to it.
  */
-const KEPT = /^(?:bin|data|errors\.txt|prometheus-token|.*\.log)$/;
+const KEPT = /^(?:bin|data|errors\.txt|package\.json|prometheus-token|.*\.log)$/;
 
 export interface Step {
   /** Of the block in the page, from 1. */
@@ -87,6 +87,8 @@ export async function runPage(
   const steps = stepsOf(page);
   const folder = mkdtempSync(join(tmpdir(), 'headgate-page-'));
   makeCommand(folder, path);
+  // As in a checkout, where a program of a page with the ending .js would be an ES module.
+  writeFileSync(join(folder, 'package.json'), '{ "type": "module" }\n');
   const env = {
     ...plainEnvironment(folder),
     GATEWAY_PROXY__PORT: actual('8080'),
