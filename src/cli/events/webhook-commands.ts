@@ -104,10 +104,11 @@ const COMMANDS: readonly EverydayCommand[] = [
   },
   {
     name: 'test',
-    summary: 'send a test event now, and show what the receiver answers',
+    summary: 'send a test event now, and show what the receiver answers; exit code 1 when it did not take it',
     method: 'POST',
     path: `${WEBHOOK}/test`,
     shown: { as: 'record' },
+    isFailed: ({ is_delivered: isDelivered }) => isDelivered === false,
     examples: ['headgate webhooks test on-call'],
   },
   switched('pause', false, 'send nothing more to a webhook; events wait as long as they are kept'),

@@ -3,6 +3,7 @@
  * formats.
  */
 import type { Command } from 'commander';
+import { EXIT_CODES } from '../exit-codes.ts';
 import { queryText } from '../connection/query.ts';
 import { addServerFlags } from '../connection/server-flags.ts';
 import { createClient, RefusedCall, type GatewayAnswer, type ServerFlags } from '../gateway-client.ts';
@@ -97,7 +98,9 @@ async function run(
       const answer = await client.ask(spec.method, path, body);
       progress.end();
       writeWarnings(answer.warnings, io);
-      return show(spec, answer, given, flags, io);
+      show(spec, answer, given, flags, io);
+      if (spec.isFailed?.(answer.data) === true) io.exit(EXIT_CODES.failed.code);
+      return undefined;
     });
   } catch (error) {
     throw withOwnOption(error, spec);

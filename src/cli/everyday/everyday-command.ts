@@ -70,6 +70,8 @@ export interface EverydayCommand {
   readonly isPaged?: true;
   readonly takesDryRun?: true;
   readonly shown: Shown;
+  /** Whether the answer says that it did not work: the command then ends with exit code 1. */
+  readonly isFailed?: (data: Json) => boolean;
   readonly examples: readonly string[];
 }
 

@@ -4,6 +4,7 @@
  * from this table. An event contains no secret, and nothing about clients or requests that the role `viewer` may not
  * see.
  */
+import { namesMeant } from '../../lib/nearest.ts';
 import { Type, type Static, type TSchema } from 'typebox';
 import { closed, dateTime, nullable, oneOf } from '../schema-pieces.ts';
 
@@ -322,6 +323,14 @@ export function isTypePattern(pattern: string): boolean {
   if (pattern === '*') return true;
   const isGroup = pattern.endsWith('.*');
   return EVENT_ROWS.some(({ type }) => (isGroup ? type.startsWith(pattern.slice(0, -1)) : type === pattern));
+}
+
+/** The type or group that an unknown pattern probably means, as the end of a message; '' if none is like it. */
+export function typeMeant(pattern: string): string {
+  const types = EVENT_ROWS.map(({ type }) => type);
+  const groups = new Set(types.map((type) => `${type.slice(0, type.indexOf('.'))}.*`));
+  const [meant] = namesMeant(pattern, pattern.endsWith('.*') ? [...groups] : types);
+  return meant === undefined ? '' : `; did you mean "${meant}"?`;
 }
 
 /** An event in answers of the management API. */

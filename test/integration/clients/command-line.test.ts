@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { headgate } from '../../../src/cli/cli.fixture.ts';
 import { startOrigin, type Origin } from '../../support/backends/origin.ts';
+import { freePort } from '../../support/backends/origin-process.ts';
 import { pem } from '../../support/data/pem.ts';
 import { until } from '../../support/measure/until.ts';
 import { ADMIN_TOKEN, startGateway, type TestGateway } from '../../support/gateway.ts';
@@ -114,6 +115,14 @@ describe('headgate explain', () => {
     });
     expect(health).toMatch(/^discovery +file lost\.yaml$/m);
     expect(health).toMatch(/^error +files are not read: GATEWAY_DISCOVERY__FOLDER is not set$/m);
+  });
+
+  it('fails where the receiver of a webhook does not take a test event', async () => {
+    await ok('webhooks', 'create', 'deaf', `url=http://127.0.0.1:${await freePort()}/`, 'events=key.*');
+    const { code, out } = await run(['webhooks', 'test', 'deaf']);
+    expect([code, out]).toEqual([1, expect.stringMatching(/^is_delivered +no$/m)]);
+    await ok('webhooks', 'edit', 'deaf', `url=http://127.0.0.1:${origin.port}/`);
+    expect(await ok('webhooks', 'test', 'deaf')).toMatch(/^is_delivered +yes$/m);
   });
 
   it('says only in words how long to wait', async () => {

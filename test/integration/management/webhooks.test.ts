@@ -258,14 +258,17 @@ describe('the API of webhooks', () => {
     [{ url: 'ftp://a.test/' }, '/url'],
     [{ url: 'http://user:pass@a.test/' }, '/url'],
     [{ url: 'http://169.254.169.254/latest' }, '/url'],
-    [{ events: ['key.*', 'keys.*'] }, '/events/1'],
+    [{ events: ['key.*', 'keys.*'] }, '/events/1', /did you mean "key\.\*"\?$/],
+    [{ events: ['config.change'] }, '/events/0', /did you mean "config\.changed"\?$/],
+    [{ events: ['nothing.like.it'] }, '/events/0', /or a group such as key\.\*$/],
     [{ app_ids: ['no-such-app'] }, '/app_ids/0'],
     [{ secret: 'whsec_c2hvcnQ=' }, '/secret'],
-  ])('refuses %j', async (fields, pointer) => {
+  ])('refuses %j', async (fields, pointer, detail = /./) => {
     const body = { name: 'x', url: 'https://a.test/', ...fields };
     const { status, body: problem } = await gateway.api('POST', '/webhooks', body);
     expect(status).toBe(422);
     expect(problem.errors.map((error: { readonly pointer: string }) => error.pointer)).toEqual([pointer]);
+    expect(problem.errors[0].detail).toMatch(detail);
   });
 
   it('lets viewers read and only admins write', async () => {

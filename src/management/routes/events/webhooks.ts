@@ -3,7 +3,7 @@ import { timestamp } from '../../../lib/clock.ts';
 import { secretBytes } from '../../../lib/ids.ts';
 import { isLoopback } from '../../../lib/listeners.ts';
 import type { FieldError } from '../../../model/errors.ts';
-import { isTypePattern } from '../../../model/events/events.ts';
+import { isTypePattern, typeMeant } from '../../../model/events/events.ts';
 import {
   WEBHOOK_SECRET_BYTES,
   webhookSecret,
@@ -146,7 +146,7 @@ function patternErrors(patterns: readonly string[] = []): FieldError[] {
       : [
           {
             pointer: `/events/${index}`,
-            detail: `"${pattern}" is not a type of event or a group such as key.*`,
+            detail: `"${pattern}" is not a type of event or a group such as key.*${typeMeant(pattern)}`,
           },
         ],
   );
