@@ -165,7 +165,9 @@ describe('a version', () => {
   it('is split by keys, by dragging and by typing, and rolled back', async () => {
     const { page, expectNoProblems } = await console.open('/apps/canary/versions/v1', 'editor');
     const traffic = page.getByRole('region', { name: 'Traffic' });
+    await traffic.getByLabel('Weight of r1').fill('9');
     await press(traffic, 'Add r2');
+    expect(await traffic.getByLabel('Weight of r1').inputValue(), 'as it was typed').toBe('9');
     const border = traffic.getByRole('slider', { name: 'Border between r1 and r2' });
     await border.focus();
     await page.keyboard.press('PageDown');

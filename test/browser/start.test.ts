@@ -92,7 +92,7 @@ it('goes from the first page to a route with key and limit in under a minute', a
   expectNoProblems();
 });
 
-it('leads on to a second backend, to hosts and to HTTPS', async () => {
+it('leads on to a second backend, to a canary, to hosts and to HTTPS', async () => {
   const { gateway } = console;
   await gateway.must('POST', '/apps', { name: 'Two', slug: 'two', gateway_path: '/two' });
   await gateway.must('POST', '/apps/two/versions', { version: 'v1' });
@@ -122,6 +122,10 @@ it('leads on to a second backend, to hosts and to HTTPS', async () => {
   const answers = new Set<string>();
   for (let sent = 0; sent < 20; sent++) answers.add(await (await fetch(`${gateway.proxy}/two/v1/`)).text());
   expect(answers).toEqual(new Set(['Hello from the backend\n', 'The other one\n']));
+
+  await page.goto('/start?app=two');
+  await page.getByRole('link', { name: 'Roll out a new release' }).click();
+  await page.getByRole('button', { name: 'Create revision' }).waitFor();
 
   await page.goto('/start?app=two');
   await page.getByRole('link', { name: 'Serve it at a host of its own' }).click();

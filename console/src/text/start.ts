@@ -107,9 +107,13 @@ export const tryWords = {
     app: ['Open the app', 'Its versions, endpoints and policies'],
     keys: ['Create more keys', 'One for each caller, with scopes, an expiry and a limit of its own'],
     targets: ['Add a second backend', 'Under “Targets”: both, one per line; requests are spread over them'],
+    canary: [
+      'Roll out a new release',
+      'Create a second revision, give it a part of the requests, and go back with one click',
+    ],
     hosts: [
       'Serve it at a host of its own',
-      'Under “Hosts”. For HTTPS alone the gateway is started with a certificate and a port to redirect to',
+      'Under “Hosts”. To allow only HTTPS, start the gateway with a certificate and a port to redirect to',
     ],
     https: [
       'Find the settings of HTTPS',

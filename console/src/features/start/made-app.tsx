@@ -99,7 +99,7 @@ interface NextStepsProps {
 }
 
 function NextSteps({ slug, path }: NextStepsProps): ReactNode {
-  const { app, keys, targets, hosts, https, live, explain, import: imported } = tryWords.nextLinks;
+  const { app, keys, targets, canary, hosts, https, live, explain, import: imported } = tryWords.nextLinks;
   const ofApp = `/apps/${slug}`;
   return (
     <Panel title={tryWords.next}>
@@ -114,6 +114,7 @@ function NextSteps({ slug, path }: NextStepsProps): ReactNode {
           [
             ['/keys', { app: slug }, keys],
             [`${ofApp}/versions/${FIRST_VERSION}/revisions/${FIRST_REVISION}`, { tab: 'edit' }, targets],
+            [`${ofApp}/versions/${FIRST_VERSION}`, {}, canary],
             [ofApp, { tab: 'edit' }, hosts],
             ['/settings', { q: 'https' }, https],
             ['/live', { app: slug }, live],

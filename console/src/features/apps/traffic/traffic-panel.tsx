@@ -14,7 +14,7 @@ import { ConflictSides } from '../../save/conflict.tsx';
 import { useSave } from '../../save/save-context.ts';
 import { OPERATIONS, apiPath, type ResourcePath } from '../resource-path.ts';
 import { SplitBar } from './split-bar.tsx';
-import { isSameSplit, sharesOf, totalOf, weightsOf, withFineWeights, type Share } from './split.ts';
+import { isSameSplit, sharesOf, totalOf, weightsOf, type Share } from './split.ts';
 import styles from './traffic.module.css';
 
 interface TrafficPanelProps {
@@ -177,9 +177,7 @@ function WeightFields({ shares, revisions, onChange }: WeightFieldsProps): React
             <Button
               key={revision}
               isSmall
-              onClick={() =>
-                onChange([...withFineWeights(shares), { revision, weight: shares.length === 0 ? 100 : 0 }])
-              }
+              onClick={() => onChange([...shares, { revision, weight: shares.length === 0 ? 100 : 0 }])}
             >
               {trafficWords.add(revision)}
             </Button>
