@@ -136,7 +136,8 @@ it('leads on to a second backend, to a canary, to hosts and to HTTPS', async () 
 
   await page.goto('/start?app=two');
   await page.getByRole('link', { name: 'Find the settings of HTTPS' }).click();
-  await page.getByText('GATEWAY_PROXY__HTTPS_REDIRECT_PORT', { exact: true }).first().waitFor();
+  for (const name of ['GATEWAY_PROXY__TLS__CERT_FILE', 'GATEWAY_PROXY__HTTPS_REDIRECT_PORT'])
+    await page.getByText(name, { exact: true }).first().waitFor();
   expect(refused).toEqual([]);
   expectNoProblems();
 });

@@ -116,7 +116,7 @@ function NextSteps({ slug, path }: NextStepsProps): ReactNode {
             [`${ofApp}/versions/${FIRST_VERSION}/revisions/${FIRST_REVISION}`, { tab: 'edit' }, targets],
             [`${ofApp}/versions/${FIRST_VERSION}`, {}, canary],
             [ofApp, { tab: 'edit' }, hosts],
-            ['/settings', { q: 'https' }, https],
+            ['/settings', { q: 'tls' }, https],
             ['/live', { app: slug }, live],
             ['/explain', { method: 'GET', url: path }, explain],
             ['/import', {}, imported],
