@@ -262,6 +262,10 @@ class LiveSnapshot<P> implements Snapshot<P> {
     return this.#index.findAtAnyHost(canonicalPath);
   }
 
+  findNear(canonicalPath: string, authority: string): CompiledVersion<P> | undefined {
+    return this.#index.findNear(canonicalPath, authority, ({ status }) => status !== 'retired');
+  }
+
   findKeyByHash(hash: string): StoredApiKey | undefined {
     return this.#keys.findKeyByHash(hash);
   }

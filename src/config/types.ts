@@ -213,8 +213,10 @@ export interface Snapshot<P> {
   readonly configVersion: number;
   /** @param authority of the request, a host with an optional port; '' or absent: none */
   findVersion(canonicalPath: string, authority?: string): CompiledVersion<P> | undefined;
-  /** A version of an app with hosts that serves the path at one of these; for hints about a request without a version. */
+  /** For hints about a request without a version: one of an app with hosts that serves the path at one of these. */
   findAtAnyHost(canonicalPath: string): CompiledVersion<P> | undefined;
+  /** The same: one at this host, not retired, whose path begins as this path does. */
+  findNear(canonicalPath: string, authority: string): CompiledVersion<P> | undefined;
   /**
    * By the SHA-256 of the token, 64 lower-case hex digits: of the current token (`token_hash`) or of the token before a
    * rotation (`previous_token_hash`). In the second case the caller must check `previous_expires_at`.

@@ -211,6 +211,7 @@ function readOnlySnapshot(snapshot: Snapshot<CompiledPolicy>): Snapshot<Compiled
       return version?.choice === undefined ? version : { ...version, choice: version.choice.copy() };
     },
     findAtAnyHost: (path) => snapshot.findAtAnyHost(path),
+    findNear: (path, authority) => snapshot.findNear(path, authority),
     findKeyByHash: (hash) => snapshot.findKeyByHash(hash),
   };
 }

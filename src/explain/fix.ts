@@ -24,11 +24,15 @@ const ENDPOINT_METHODS: ReadonlySet<string> = new Set(['GET', 'POST', 'PUT', 'PA
 export interface FixLookups {
   readonly findKey: FindKey;
   /** See `Snapshot.findAtAnyHost`. */
-  readonly findAtAnyHost: (path: string) => VersionElsewhere | undefined;
+  readonly findAtAnyHost: (path: string) => MeantVersion | undefined;
+  /** See `Snapshot.findNear`. */
+  readonly findNear: (path: string, authority: string) => MeantVersion | undefined;
 }
 
-interface VersionElsewhere {
+/** A version that was probably meant. */
+interface MeantVersion {
   readonly label: string;
+  readonly gatewayPath: string;
   readonly app: { readonly slug: string; readonly hosts: readonly string[] };
 }
 
@@ -39,11 +43,13 @@ export function fixLookups(snapshot: () => Snapshot<unknown>): FixLookups {
   return {
     findKey: (hash) => snapshot().findKeyByHash(hash),
     findAtAnyHost: (path) => snapshot().findAtAnyHost(path),
+    findNear: (path, authority) => snapshot().findNear(path, authority),
   };
 }
 
 /** @returns null when there is nothing to fix, or only the gateway itself can be at fault */
-export function fixOf(facts: ExchangeFacts, { findKey, findAtAnyHost }: FixLookups): Fix | null {
+export function fixOf(facts: ExchangeFacts, lookups: FixLookups): Fix | null {
+  const { findKey } = lookups;
   const { code, browserRefusal: refused, reason } = facts;
   if (code === undefined || reason === undefined) {
     return refused === undefined
@@ -68,7 +74,7 @@ export function fixOf(facts: ExchangeFacts, { findKey, findAtAnyHost }: FixLooku
     case 'bad_path':
       return fixPath(facts);
     case 'no_route':
-      return useOtherHost(facts, findAtAnyHost(comparablePath(facts.path))) ?? createVersion(facts);
+      return fixPlace(facts, lookups);
     case 'version_retired':
     case 'endpoint_not_found':
     case 'endpoint_disabled':
@@ -145,23 +151,35 @@ function fixPath(facts: ExchangeFacts): Fix {
   });
 }
 
-/** Where the path is served at other hosts, it is the host that is wrong. */
-function useOtherHost({ host }: ExchangeFacts, found: VersionElsewhere | undefined): Fix | undefined {
-  if (found === undefined) return undefined;
-  const { slug, hosts } = found.app;
+/** No version has the path at this host. */
+function fixPlace(facts: ExchangeFacts, { findAtAnyHost, findNear }: FixLookups): Fix {
+  const path = comparablePath(facts.path);
+  const elsewhere = findAtAnyHost(path);
+  if (elsewhere !== undefined) return useOtherHost(facts, elsewhere);
+  const near = findNear(path, facts.host);
+  return near === undefined ? createVersion(facts) : usePathOf(near);
+}
+
+function useOtherHost({ host }: ExchangeFacts, { label, app: { slug, hosts } }: MeantVersion): Fix {
   const more = hosts.length > HOSTS_SHOWN_MAX ? ', …' : '';
   const shown = hosts.slice(0, HOSTS_SHOWN_MAX).join(', ') + more;
   const or = host === '' ? '' : `, or add ${canonicalHost(host)} to its hosts`;
-  const detail = `Send the request to a host of app ${slug} (${shown}), whose version ${found.label} serves this path${or}`;
+  const detail = `Send the request to a host of app ${slug} (${shown}), whose version ${label} serves this path${or}`;
   return fix('correct_request', detail);
+}
+
+/** Often the version is missing in the path. */
+function usePathOf({ label, gatewayPath, app: { slug } }: MeantVersion): Fix {
+  const detail = `Send the request to a path below ${gatewayPath}, which version ${label} of app ${slug} serves, or create a version with another gateway_path`;
+  return fix('correct_path', detail);
 }
 
 /** The widest path that would match the request; the operator will know a better one. */
 function createVersion({ path, host }: ExchangeFacts): Fix {
   const prefix = comparablePath(`/${path.split('/')[1] ?? ''}`);
   const isUsable = 'path' in parseGatewayPath(prefix);
-  const example = isUsable ? `, for example ${prefix},` : '';
-  const detail = `Create a version with a gateway_path that ${path} is below${example} in an app that answers for the host ${host === '' ? 'of the request' : host}, or correct the path or the host`;
+  const example = isUsable ? `, such as ${prefix},` : '';
+  const detail = `Correct the path or the host, or create a version whose gateway_path is a prefix of ${path}${example} in an app that serves the host ${host === '' ? 'of the request' : host}`;
   return fix('create_version', detail, null, isUsable ? { gateway_path: prefix } : null);
 }
 

@@ -82,6 +82,19 @@ describe('HostIndex', () => {
     expect(indexOf(...texts).findAtAnyHost(path)?.id).toBe(expected);
   });
 
+  it.each<[string, string, string[], string | undefined]>([
+    ['a.test', '/x/items', ['- /x/v1', '- /x/v2', '- /y'], '- /x/v1'],
+    ['a.test', '/x/v2/y', ['- /x/v1/y', '- /x/v2/z'], '- /x/v2/z'],
+    ['a.test', '/x', ['- /x/v1'], '- /x/v1'],
+    ['a.test', '/x/y', ['*.test /x/v1', '- /y'], '*.test /x/v1'],
+    ['a.test', '/x/y', ['b.test /x/v1'], undefined],
+    ['a.test', '/xx', ['- /x', '- /xxx'], undefined],
+    ['a.test', '/gone/y', ['- /gone/v1', '- /gone/v2'], '- /gone/v2'],
+  ])('finds for %s%s the nearest of %j: %s', (host, path, texts, expected) => {
+    const isMeant = ({ id }: Version): boolean => id !== '- /gone/v1';
+    expect(indexOf(...texts).findNear(path, host, isMeant)?.id).toBe(expected);
+  });
+
   it('forgets deleted versions, and serves a renewed one at each of its hosts', () => {
     const [first, second] = versions('a.test,*.b.test /x', '- /x') as [Version, Version];
     const index = new HostIndex<Version>();

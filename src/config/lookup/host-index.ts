@@ -24,8 +24,9 @@ interface Placed {
 const DOT = 0x2e;
 /** Limit of cached hosts: clients may send any. */
 const CANDIDATES_MAX = 2_048;
-/** Limit of the hosts that `findAtAnyHost` looks at: it is asked for a hint, on a thread that serves requests. */
+/** Limits of what is looked at for a hint, on a thread that serves requests. */
 const HOSTS_SEARCHED_MAX = 10_000;
+const VERSIONS_SEARCHED_MAX = 10_000;
 
 export class HostIndex<V extends Placed> {
   readonly #everyHost = new VersionIndex<V>();
@@ -57,6 +58,28 @@ export class HostIndex<V extends Placed> {
         if (++searched > HOSTS_SEARCHED_MAX) return best;
         const found = index.find(path);
         if (found !== undefined && found.gatewayPath.length > (best?.gatewayPath.length ?? -1)) best = found;
+      }
+    }
+    return best;
+  }
+
+  /**
+   * For a path that no version of the host has: the one whose path begins with the most of the same segments, at least
+   * one; the first of several.
+   * @param isMeant false for versions that are no hint
+   */
+  findNear(path: string, authority: string, isMeant: (version: V) => boolean): V | undefined {
+    const named = this.#hasHosts ? (this.#candidates.get(authority) ?? this.#resolve(authority)) : [];
+    const segments = path.split('/');
+    let best: V | undefined;
+    let most = 0;
+    let searched = 0;
+    for (const index of [...named, this.#everyHost]) {
+      for (const version of index.values()) {
+        if (++searched > VERSIONS_SEARCHED_MAX) return best;
+        const count = sharedSegments(segments, version.gatewayPath);
+        if (count <= most || !isMeant(version)) continue;
+        [best, most] = [version, count];
       }
     }
     return best;
@@ -162,4 +185,12 @@ export class HostIndex<V extends Placed> {
     const labels = name.split('.').length;
     this.#wildcardsByLabels[labels] = (this.#wildcardsByLabels[labels] as number) + difference;
   }
+}
+
+/** How many segments two paths have in common at their start. @param segments the first is empty: it is before the slash */
+function sharedSegments(segments: readonly string[], gatewayPath: string): number {
+  const others = gatewayPath.split('/');
+  let count = 1;
+  while (count < segments.length && count < others.length && segments[count] === others[count]) count += 1;
+  return count - 1;
 }

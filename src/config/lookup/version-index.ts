@@ -29,6 +29,10 @@ export class VersionIndex<V extends Placed> {
     return this.#versions.get(gatewayPath);
   }
 
+  values(): Iterable<V> {
+    return this.#versions.values();
+  }
+
   /** The version with the longest prefix of a canonical path. */
   find(path: string): V | undefined {
     const deepest = this.#deepest;

@@ -131,6 +131,20 @@ describe('routes', () => {
     await passes(described);
   });
 
+  it('no_route: a path below that of a version, also where its label is missing', async () => {
+    await serve('near');
+    await createVersion(gateway, 'near', 'v0', { status: 'retired' });
+    const expected = { code: 'no_route', stage: 'route', action: 'correct_path' } as const;
+    for (const path of ['/near/items', '/near/v9/items', '/near']) {
+      const { fix } = await denied({ path }, expected);
+      expect([fix?.detail, fix?.value]).toEqual([
+        'Send the request to a path below /near/v1, which version v1 of app near serves, or create a version with another gateway_path',
+        null,
+      ]);
+    }
+    await passes({ path: '/near/v1/items' });
+  });
+
   it('version_retired', async () => {
     await createService(gateway, 'retired', origin.port, { version: { status: 'retired' } });
     const expected = { code: 'version_retired', stage: 'route', action: 'set_version_status' } as const;

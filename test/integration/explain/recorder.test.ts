@@ -49,7 +49,7 @@ function refused(head = '', path = '/a/v1/x'): string {
   return lastId;
 }
 
-const LOOKUPS = { findKey: () => undefined, findAtAnyHost: () => undefined };
+const LOOKUPS = { findKey: () => undefined, findAtAnyHost: () => undefined, findNear: () => undefined };
 const explained = (id: string): Explanation | undefined =>
   recorder.explain({ requestId: id }, SETTINGS, LOOKUPS)?.explanation;
 
