@@ -113,7 +113,7 @@ async function explained(config: ConfigChange, request: TriedRequest): Promise<T
     context,
     compilers,
     settings: dependenciesWith(keys, UNKNOWN_TRUST),
-    lookups: fixLookups(context.snapshot),
+    lookups: fixLookups(() => holder.current),
     isSecure,
     hasPlainPort: settings.proxy.tlsPort !== undefined,
   });
@@ -132,12 +132,11 @@ async function explainedRecorded(config: ConfigChange, request: string): Promise
   const compilers = createPolicyCompilers(dependencies, replayParts(callers));
   const holder = new SnapshotHolder<CompiledPolicy>(compilers.compile);
   holder.apply({ ...config, keys: [] });
-  const context = contextOf(holder);
   const explain = createExplain({
-    context,
+    context: contextOf(holder),
     compilers,
     settings: dependencies,
-    lookups: fixLookups(context.snapshot),
+    lookups: fixLookups(() => holder.current),
     isSecure,
     hasPlainPort: settings.proxy.tlsPort !== undefined,
     clientTls: recordedTls(),

@@ -172,7 +172,7 @@ const context: ProxyContext = {
   ordered,
   decisionLine: (exchange) => debugTokens.line(exchange),
 };
-const lookups = fixLookups(context.snapshot);
+const lookups = fixLookups(() => holder.current);
 const explainParts = {
   explain: createExplain({
     context,

@@ -1,4 +1,4 @@
-/** Names of commands that other programs have, with those that do the same here, for the answer to an unknown command. */
+/** Names of commands that other programs have, with what does the same here, for the answer to an unknown command. */
 
 const HERE: Readonly<Record<string, readonly string[]>> = {
   version: ['--version', 'versions'],

@@ -366,7 +366,7 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
       context,
       compilers,
       settings: dependencies,
-      lookups: fixLookups(context.snapshot),
+      lookups: fixLookups(() => holder.current),
       hasPlainPort: false,
       isSecure: setup.tls !== undefined,
     }),

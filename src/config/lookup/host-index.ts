@@ -187,7 +187,7 @@ export class HostIndex<V extends Placed> {
   }
 }
 
-/** How many segments two paths have in common at their start. @param segments the first is empty: it is before the slash */
+/** How many segments two paths have in common at their start. @param segments the first is empty, before the slash */
 function sharedSegments(segments: readonly string[], gatewayPath: string): number {
   const others = gatewayPath.split('/');
   let count = 1;
