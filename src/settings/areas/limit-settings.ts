@@ -57,7 +57,7 @@ export const LIMIT_SETTINGS = {
   GATEWAY_LIMITS__MODE: oneOf(LIMIT_MODES, {
     default: 'leased',
     description:
-      'How gateways share a rate limit if its policy does not say it: `leased` takes permits in portions, `exact` asks the store for every request. This and the next four need `GATEWAY_REDIS_URL`.',
+      'How gateways share a rate limit if its policy does not say it: `leased` takes permits in portions, `exact` asks the store for every request. It needs `GATEWAY_REDIS_URL`, as the other `GATEWAY_LIMITS__*` settings do, except `GATEWAY_LIMITS__MAX_COUNTER_BYTES`.',
   }),
   GATEWAY_LIMITS__TIMEOUT_MS: integer(
     { min: 1, max: 10_000 },

@@ -10,7 +10,8 @@ export const PROCESS_SETTINGS = {
     { min: 1, max: 256 },
     {
       default: workersFor(availableParallelism()),
-      defaultText: 'number of cores, or less where memory is below 96 MiB and 128 MiB for each',
+      defaultText:
+        'number of cores, or fewer where there is less memory than 96 MiB and 128 MiB for each of them',
       description: 'Number of proxy threads, each with its own event loop.',
     },
   ),
