@@ -22,16 +22,26 @@ export async function scriptRunner(url: string): Promise<ScriptRunner> {
   const client = createClient({ url, RESP: 2 });
   client.on('error', () => undefined);
   await client.connect();
+  const shas = new Map<string, Promise<unknown>>();
+  /** Sends the text once, not with each call. */
+  const shaOf = (text: string): Promise<unknown> => {
+    const sha =
+      shas.get(text) ??
+      client.sendCommand([
+        'SCRIPT',
+        'LOAD',
+        text.replace("redis.call('TIME')", '{ ARGV[#ARGV - 1], ARGV[#ARGV] }'),
+      ]);
+    shas.set(text, sha);
+    return sha;
+  };
   return {
     run: async (rule, key, nowMs, request) => {
-      const text = SCRIPT_OF[rule.algorithm].text.replace(
-        "redis.call('TIME')",
-        '{ ARGV[#ARGV - 1], ARGV[#ARGV] }',
-      );
+      const sha = String(await shaOf(SCRIPT_OF[rule.algorithm].text));
       const full = { ...NOTHING_ASKED, leaseMs: 1, owedLately: request.owed ?? 0, ...request, rule, key };
       const time = [Math.floor(nowMs / 1000), (nowMs % 1000) * 1000];
       const texts = [...grantArguments(full), ...time.map(String)];
-      const reply = (await client.sendCommand(['EVAL', text, '1', key, ...texts])) as number[];
+      const reply = (await client.sendCommand(['EVALSHA', sha, '1', key, ...texts])) as number[];
       const [granted = 0, left = 0, waitMs = 0, resetMs = 0, validMs = 0, window = 0] = reply;
       return { granted, left, waitMs, resetMs, validMs, window };
     },
