@@ -40,8 +40,8 @@ import { writesContract } from './repository-writes.ts';
 /** Opens a new, empty database, which the suite closes. */
 export type OpenRepository = (history?: HistoryBounds) => Promise<Repository>;
 
-/** @param runs of random writes, which take most of the time */
-export function repositoryContract(name: string, open: OpenRepository, runs = 3): void {
+/** @param runs of random writes, which take most of the time; test/soak/ has many more for each database */
+export function repositoryContract(name: string, open: OpenRepository, runs = 1): void {
   describe(`Repository: ${name}`, () => {
     let repository: Repository;
     const current = (): Repository => repository;

@@ -12,6 +12,7 @@ import { freePort } from '../../support/backends/origin-process.ts';
 import { type PostgresServer, startPostgres } from '../../support/programs/postgres.ts';
 
 const TIMEOUT = { timeout: 90_000 };
+const TAKE_OVER = ['start', '--take-over'];
 let server: PostgresServer;
 let folder: string;
 let url: string;
@@ -34,9 +35,22 @@ afterEach(async () => {
 
 const settings = (): Record<string, string> => ({ GATEWAY_DATABASE_URL: url, GATEWAY_AUTO_MIGRATE: 'true' });
 
-async function start(env: Record<string, string> = {}, args: readonly string[] = []): Promise<TestGateway> {
-  const ports = { management: await freePort(), proxy: await freePort() };
-  const gateway = await startGateway({ folder, ports, env: { ...settings(), ...env }, args });
+type Ports = Pick<TestGateway, 'managementPort' | 'proxyPort'>;
+
+const newPorts = async (): Promise<Ports> => ({
+  managementPort: await freePort(),
+  proxyPort: await freePort(),
+});
+
+/** @param ports by default new ones; of another gateway, to start in its place */
+async function start(
+  env: Record<string, string> = {},
+  args: readonly string[] = [],
+  ports?: Ports,
+): Promise<TestGateway> {
+  const { managementPort, proxyPort } = ports ?? (await newPorts());
+  const listening = { GATEWAY_SERVER__PORT: String(managementPort), GATEWAY_PROXY__PORT: String(proxyPort) };
+  const gateway = await startGateway({ folder, env: { ...settings(), ...listening, ...env }, args });
   gateways.push(gateway);
   return gateway;
 }
@@ -82,8 +96,7 @@ describe('two gateways on PostgreSQL in one folder', TIMEOUT, () => {
     const [first, second] = [await start(), await start({ GATEWAY_SNAPSHOT_FILE: 'data/second.snapshot' })];
     expect(existsSync(join(folder, 'data/second.pid'))).toBe(true);
     const exited = once(first.process, 'exit');
-    const ports = { management: first.managementPort, proxy: first.proxyPort };
-    gateways.push(await startGateway({ folder, ports, env: settings(), args: ['start', '--take-over'] }));
+    await start({}, TAKE_OVER, first);
     expect((await exited)[0]).toBe(0);
     expect(second.process.exitCode).toBeNull();
     expect((await second.api('GET', '/nodes')).body.data.nodes).toHaveLength(2);
@@ -105,9 +118,7 @@ describe('two gateways on SQLite in one folder', TIMEOUT, () => {
     const sqlite = (name: string) => ({ GATEWAY_DATABASE_URL: `sqlite://${join(folder, name)}` });
     const [first, second] = [await start(sqlite('a.db')), await start(sqlite('b.db'))];
     const exited = once(first.process, 'exit');
-    const ports = { management: first.managementPort, proxy: first.proxyPort };
-    const args = ['start', '--take-over'];
-    gateways.push(await startGateway({ folder, ports, env: sqlite('a.db'), args }));
+    await start(sqlite('a.db'), TAKE_OVER, first);
     expect((await exited)[0]).toBe(0);
     expect(second.process.exitCode).toBeNull();
     expect((await second.api('GET', '/apps')).status).toBe(200);
@@ -116,20 +127,18 @@ describe('two gateways on SQLite in one folder', TIMEOUT, () => {
 
 describe('takeovers of a gateway that is still starting', TIMEOUT, () => {
   it('are done by one process, and the other one is told about it', async () => {
-    const ports = { management: await freePort(), proxy: await freePort() };
-    const launch = async (args: readonly string[]): Promise<TestGateway> => {
-      const gateway = await startGateway({ folder, ports, env: settings(), args });
-      gateways.push(gateway);
-      return gateway;
-    };
+    const ports = await newPorts();
     const data = join(folder, 'data');
-    const first = launch([]);
-    const ended = first.then(async ({ process: child }) => {
-      if (child.exitCode === null) await once(child, 'exit');
-    });
+    const first = start({}, [], ports);
+    // It has served, or has found its port taken.
+    const ended = first.then(
+      async ({ process: child }) => {
+        if (child.exitCode === null) await once(child, 'exit');
+      },
+      () => undefined,
+    );
     await expect.poll(() => existsSync(join(data, 'headgate.pid')), { timeout: 20_000 }).toBe(true);
-    const takingOver = ['start', '--take-over'];
-    const started = await Promise.allSettled([launch(takingOver), launch(takingOver)]);
+    const started = await Promise.allSettled([start({}, TAKE_OVER, ports), start({}, TAKE_OVER, ports)]);
     // One of them may be so late that it takes over from the other.
     expect(started.some(({ status }) => status === 'fulfilled')).toBe(true);
     for (const one of started)
@@ -137,8 +146,7 @@ describe('takeovers of a gateway that is still starting', TIMEOUT, () => {
         expect(String(one.reason)).toMatch(
           /Cannot take over: the process with the id \d+ takes over from the gateway with the process id \d+ already/,
         );
-    // The first one has served, or has found its port taken.
-    await ended.catch(() => undefined);
+    await ended;
     const serving = () => gateways.filter(({ process: child }) => child.exitCode === null);
     await expect.poll(() => serving().length, { timeout: 20_000 }).toBe(1);
     const [after] = serving() as [TestGateway];
@@ -159,10 +167,7 @@ describe('the name of a gateway', TIMEOUT, () => {
     const names = gateways.map(({ managementPort }) => `${hostname()}:${managementPort}`).toSorted();
     expect(await namesOf(first)).toEqual(names);
     await first.stop();
-    const ports = { management: first.managementPort, proxy: first.proxyPort };
-    const again = await startGateway({ folder, ports, env: settings() });
-    gateways.push(again);
-    expect(await namesOf(again)).toEqual(names);
+    expect(await namesOf(await start({}, [], first))).toEqual(names);
   });
 });
 

@@ -206,7 +206,12 @@ describe('a database that is empty', () => {
       url = await server.createDatabase();
       const name = url.slice(url.lastIndexOf('/') + 1);
       const start = (migrates: boolean): Promise<TestGateway> =>
-        startNode({ url, folder, name: 'alone', env: { GATEWAY_AUTO_MIGRATE: String(migrates) } });
+        startNode({
+          url,
+          folder,
+          name: 'alone',
+          env: { GATEWAY_AUTO_MIGRATE: String(migrates), GATEWAY_WORKERS: '1' },
+        });
       const first = await start(true);
       await makeService(first, origin);
       await writeNumber(first, 20);

@@ -24,7 +24,7 @@ import { awakeMs } from '../../support/measure/steady.ts';
 
 const TIMEOUT_MS = 180_000;
 /** Through one and the other by turns; nodes.soak.ts makes a thousand. */
-const WRITES = 80;
+const WRITES = 40;
 const WRITE_WAIT_MS = 1_500;
 const NODE_TIMEOUT_MS = 3_000;
 const CLUSTER = {
@@ -35,6 +35,8 @@ const CLUSTER = {
 
 /** For what a busy machine takes long for, and which is about something else than time. */
 const PATIENT = { GATEWAY_DATABASE__TIMEOUT_MS: '20000', GATEWAY_CLUSTER__WRITE_WAIT_MS: '20000' };
+/** For what is not about requests. */
+const ONE_WORKER = { GATEWAY_WORKERS: '1' };
 
 let rig: NodesRig;
 let server: PostgresServer;
@@ -215,7 +217,7 @@ test(
   async () => {
     const url = await server.createDatabase();
     const start = (name: string): Promise<TestGateway> =>
-      startNode({ url, folder, name, env: { ...CLUSTER, GATEWAY_ADMIN_TOKEN: '' } });
+      startNode({ url, folder, name, env: { ...CLUSTER, ...ONE_WORKER, GATEWAY_ADMIN_TOKEN: '' } });
     const [c, d] = await Promise.all([start('c'), start('d')]);
     const tokens = [c, d].flatMap((node) => /hga_[\w-]+/.exec(node.output())?.[0] ?? []);
     expect(tokens).toHaveLength(1);
@@ -235,7 +237,7 @@ test(
   'a secret without a key is 422 and names the setting; a start with a different key is refused',
   async () => {
     const url = await server.createDatabase();
-    const e = await startNode({ url, folder, name: 'e', env: { GATEWAY_SECRET_KEY: '' } });
+    const e = await startNode({ url, folder, name: 'e', env: { ...ONE_WORKER, GATEWAY_SECRET_KEY: '' } });
     await expect.poll(() => e.output()).toMatch(/GATEWAY_SECRET_KEY is not set/);
     const policy = { auth: { auth_type: 'jwt', jwt: { secret: 'x'.repeat(32), algorithms: ['HS256'] } } };
     const input = { name: 'e', slug: 'e', gateway_path: '/e', default_policy: policy };
@@ -260,7 +262,12 @@ test(
     const url = await server.createDatabase();
     const next = 'a'.repeat(64);
     const start = (name: string, ...keys: string[]): Promise<TestGateway> =>
-      startNode({ url, folder, name, env: { ...CLUSTER, ...PATIENT, GATEWAY_SECRET_KEY: keys.join() } });
+      startNode({
+        url,
+        folder,
+        name,
+        env: { ...CLUSTER, ...PATIENT, ...ONE_WORKER, GATEWAY_SECRET_KEY: keys.join() },
+      });
     let [a, b] = [await start('key a', SECRET_KEY), await start('key b', SECRET_KEY)];
     let secrets = 0;
     /** Each gateway stores a secret, and both read and serve what the other one has stored. */

@@ -17,6 +17,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ADMIN_TOKEN, MAIN, runToEnd, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { freePort } from '../../support/backends/origin-process.ts';
@@ -28,6 +29,8 @@ import { until } from '../../support/measure/until.ts';
 
 const TIMEOUT = { timeout: 90_000 };
 const TAKE_OVER = ['start', '--take-over'];
+/** Of a client; what matters is that one of them asks at any time of a takeover. */
+const ASK_PAUSE_MS = 3;
 
 let origin: Origin;
 let folder: string;
@@ -41,7 +44,7 @@ afterAll(() => origin.close());
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'headgate-takeover-'));
   env = {
-    GATEWAY_WORKERS: '2',
+    GATEWAY_WORKERS: '1',
     GATEWAY_SERVER__PORT: String(await freePort()),
     GATEWAY_PROXY__PORT: String(await freePort()),
   };
@@ -60,7 +63,7 @@ async function start(args: readonly string[] = []): Promise<TestGateway> {
 const logged = (gateway: TestGateway, part: string): boolean =>
   gateway.logs().some(({ msg }) => String(msg).includes(part));
 
-/** Asks without a pause until told to stop; keeps its connection for as long as it is offered. */
+/** Asks again and again until told to stop; keeps its connection for as long as it is offered. */
 async function askOnAndOn(port: number, keepsAlive: boolean, stop: () => boolean): Promise<string[]> {
   const answers: string[] = [];
   let client: RawClient | undefined;
@@ -70,6 +73,7 @@ async function askOnAndOn(port: number, keepsAlive: boolean, stop: () => boolean
       client.write(requestText('/a/v1/x'));
       const response = await client.response();
       answers.push(String(response.status));
+      await pause(ASK_PAUSE_MS);
       if (keepsAlive && response.headers['connection'] !== 'close') continue;
       client.end();
       client = undefined;
@@ -84,6 +88,7 @@ async function askOnAndOn(port: number, keepsAlive: boolean, stop: () => boolean
 
 describe('headgate start --take-over', () => {
   it('takes the place of the running one: no request fails, and no write is lost', TIMEOUT, async () => {
+    env['GATEWAY_WORKERS'] = '2';
     const before = await start();
     await createService(before, 'a', origin.port);
     let done = false;
@@ -100,7 +105,7 @@ describe('headgate start --take-over', () => {
           .api('PATCH', '/apps/a', { description: `change ${label}` })
           .catch(() => undefined);
         if (answer?.status === 200) stored = label;
-        else await new Promise((resolve) => setTimeout(resolve, 10));
+        else await pause(10);
       }
     })();
 
@@ -129,6 +134,7 @@ describe('headgate start --take-over', () => {
     'answers no write while the other still accepts requests, which would not obey it',
     TIMEOUT,
     async () => {
+      env['GATEWAY_WORKERS'] = '2';
       env['GATEWAY_PROXY__DRAIN_GRACE_MS'] = '2000';
       const before = await start();
       await createService(before, 'a', origin.port);

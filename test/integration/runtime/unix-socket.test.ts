@@ -9,6 +9,7 @@ import * as http2 from 'node:http2';
 import * as net from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ADMIN_TOKEN, runToEnd, startGateway, WITH_SPARE, type TestGateway } from '../../support/gateway.ts';
 import { freePort } from '../../support/backends/origin-process.ts';
@@ -205,6 +206,7 @@ describe('no client is refused', () => {
     while (!stop()) {
       const answer = await ask().catch((error: Error) => ({ status: error.message }));
       answers.push(String(answer.status));
+      await pause(5);
     }
     return answers;
   }
@@ -249,7 +251,7 @@ describe('no client is refused', () => {
     const exited = once(before.process, 'exit');
     const after = await start(env, ['start', '--take-over']);
     expect((await exited)[0]).toBe(0);
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await pause(200);
     done = true;
     const answers = (await Promise.all(asking)).flat();
     expect(answers.length).toBeGreaterThan(50);

@@ -4,7 +4,16 @@
  * when there is none that does.
  */
 import { setTimeout as pause } from 'node:timers/promises';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -47,11 +56,11 @@ async function withGateway<T>(
   }
 }
 
-async function createJwtRoute(gateway: TestGateway): Promise<void> {
+async function createJwtRoute(gateway: TestGateway, app = 'shop'): Promise<void> {
   const jwt = { auth_type: 'jwt', jwt: { secret: SECRET } };
-  await createPolicies(gateway, 'shop', origin.port, [{ path: '/orders', policy: { auth: jwt } }]);
-  await gateway.must('PATCH', '/apps/shop', { default_policy: { auth: jwt } });
-  await gateway.must('PATCH', '/apps/shop/versions/v1/revisions/r1', { default_policy: { auth: jwt } });
+  await createPolicies(gateway, app, origin.port, [{ path: '/orders', policy: { auth: jwt } }]);
+  await gateway.must('PATCH', `/apps/${app}`, { default_policy: { auth: jwt } });
+  await gateway.must('PATCH', `/apps/${app}/versions/v1/revisions/r1`, { default_policy: { auth: jwt } });
 }
 
 async function hookOf(gateway: TestGateway) {
@@ -59,8 +68,8 @@ async function hookOf(gateway: TestGateway) {
   return webhook;
 }
 
-async function expectTokens(gateway: TestGateway): Promise<void> {
-  for (const target of ['/shop/v1/orders', '/shop/v1/elsewhere']) {
+async function expectTokens(gateway: TestGateway, app = 'shop'): Promise<void> {
+  for (const target of [`/${app}/v1/orders`, `/${app}/v1/elsewhere`]) {
     expect((await request(gateway, target, { headers: bearer(TOKEN) })).status, target).toBe(200);
     expect((await request(gateway, target, { headers: bearer(STRANGER) })).status, target).toBe(401);
   }
@@ -87,7 +96,7 @@ async function failure(env: Record<string, string>, args: readonly string[] = []
 }
 
 describe('the secret of a JWT policy', { timeout: 120_000 }, () => {
-  it('is in no file while the gateway runs and after it, and works on after restarts', async () => {
+  it('is in no file while the gateway runs and after it, and works on after restarts and kill -9', async () => {
     await withGateway({}, async (gateway) => {
       await createJwtRoute(gateway);
       await expectTokens(gateway);
@@ -98,30 +107,27 @@ describe('the secret of a JWT policy', { timeout: 120_000 }, () => {
     const key = readFileSync(join(folder, 'secret-key'), 'utf8');
     expect(filesWith(SECRET)).toEqual([]);
     expect(filesWith('"secret":"enc:v1:')).toEqual(['headgate.db', 'headgate.db.snapshot']);
-    await withGateway({}, async (gateway) => {
-      await expectTokens(gateway);
-      await gateway.must('PATCH', '/apps/shop', { name: 'renamed' });
-      await expectTokens(gateway);
-    });
+    const again = await startGateway({ folder });
+    await expectTokens(again);
+    await again.must('PATCH', '/apps/shop', { name: 'renamed' });
+    await expectTokens(again);
+    await createJwtRoute(again, 'second');
+    await expectTokens(again, 'second');
+    await again.kill();
     expect(readFileSync(join(folder, 'secret-key'), 'utf8'), 'the key stays').toBe(key);
     expect(filesWith(SECRET)).toEqual([]);
-  });
-
-  it('is there again after kill -9', async () => {
-    const gateway = await startGateway({ folder });
-    await createJwtRoute(gateway);
-    await gateway.kill();
-    expect(filesWith(SECRET)).toEqual([]);
-    await withGateway({}, expectTokens);
+    await withGateway({}, (gateway) => expectTokens(gateway, 'second'));
   });
 
   it('opens with GATEWAY_SECRET_KEY and nothing else', async () => {
-    await withGateway({ GATEWAY_SECRET_KEY: KEY }, createJwtRoute);
+    await withGateway({ GATEWAY_SECRET_KEY: KEY }, (gateway) => createJwtRoute(gateway));
     expect(readdirSync(folder), 'no key beside the database').toEqual([
       'headgate.db',
       'headgate.db.snapshot',
     ]);
-    await withGateway({ GATEWAY_SECRET_KEY: Buffer.from(KEY, 'hex').toString('base64url') }, expectTokens);
+    await withGateway({ GATEWAY_SECRET_KEY: Buffer.from(KEY, 'hex').toString('base64url') }, (gateway) =>
+      expectTokens(gateway),
+    );
 
     for (const args of [[], ['migrate']]) {
       expect(await failure({ GATEWAY_SECRET_KEY: OTHER_KEY }, args)).toBe(
@@ -133,7 +139,7 @@ describe('the secret of a JWT policy', { timeout: 120_000 }, () => {
     }
     expect(readdirSync(folder), 'nothing was made or lost').toEqual(['headgate.db', 'headgate.db.snapshot']);
     writeFileSync(join(folder, 'secret-key'), KEY);
-    await withGateway({}, expectTokens);
+    await withGateway({}, (gateway) => expectTokens(gateway));
   });
 });
 
@@ -150,13 +156,26 @@ describe('a change of the key', { timeout: 240_000 }, () => {
   const problemsOf = async (gateway: TestGateway): Promise<string[]> =>
     (await gateway.must('GET', '/problems')).map(({ code }: { readonly code: string }) => code);
 
+  /** Of a gateway with the old key that has secrets, and a backup that was made then. */
+  const old = mkdtempSync(join(tmpdir(), 'headgate-old-key-'));
+  const backup = join(old, 'before.backup');
+  let problemsBefore: string[];
+  let backedUp: Awaited<ReturnType<typeof runToEnd>>;
+  beforeAll(async () => {
+    const gateway = await startGateway({ folder: old, env: keys(OTHER_KEY) });
+    await createJwtRoute(gateway);
+    const input = { name: 'on-call', url: HOOK, events: ['key.*'] };
+    await gateway.must('POST', '/webhooks', input);
+    problemsBefore = await problemsOf(gateway);
+    const env = { HEADGATE_SERVER: gateway.base, HEADGATE_TOKEN: ADMIN_TOKEN };
+    backedUp = await runToEnd(env, ['config', 'backup', backup]);
+    await gateway.stop();
+  });
+  afterAll(() => rmSync(old, { recursive: true, force: true }));
+
   it('opens everything meanwhile, and needs the old key no more after it', async () => {
-    await withGateway(keys(OTHER_KEY), async (gateway) => {
-      await createJwtRoute(gateway);
-      const input = { name: 'on-call', url: HOOK, events: ['key.*'] };
-      await gateway.must('POST', '/webhooks', input);
-      expect(await problemsOf(gateway)).not.toContain('secret_key_changing');
-    });
+    expect(problemsBefore).not.toContain('secret_key_changing');
+    cpSync(old, folder, { recursive: true });
     const oldId = /enc:v1:([\w-]{8}):/.exec(readFileSync(join(folder, 'headgate.db'), 'latin1'))?.[1] ?? '';
     expect(oldId).not.toBe('');
     await withGateway(keys(KEY, OTHER_KEY), async (gateway) => {
@@ -224,19 +243,14 @@ describe('a change of the key', { timeout: 240_000 }, () => {
   });
 
   it('a backup from before it is restored with both keys', async () => {
-    const file = join(folder, 'before.backup');
+    expect(backedUp.code, backedUp.output).toBe(0);
     const restored = join(folder, 'restored');
-    await withGateway(keys(OTHER_KEY), async (gateway) => {
-      await createJwtRoute(gateway);
-      const env = { HEADGATE_SERVER: gateway.base, HEADGATE_TOKEN: ADMIN_TOKEN };
-      expect((await runToEnd(env, ['config', 'backup', file])).code).toBe(0);
-    });
     mkdirSync(restored);
     const restore = (...all: string[]) =>
       runToEnd({ ...keys(...all), GATEWAY_DATABASE_URL: `sqlite://${join(restored, 'headgate.db')}` }, [
         'config',
         'restore',
-        file,
+        backup,
       ]);
     expect(await restore(KEY)).toMatchObject({
       code: 1,
@@ -252,21 +266,21 @@ describe('a change of the key', { timeout: 240_000 }, () => {
         await expectTokens(gateway);
         await linesOf(gateway, 'rekey');
       });
-      await withGateway(keys(KEY), expectTokens);
+      await withGateway(keys(KEY), (gateway) => expectTokens(gateway));
     } finally {
       folder = dirname(restored);
     }
   });
 
   it('begins with the file: the new key goes in front of the one that the first start made', async () => {
-    await withGateway({}, createJwtRoute);
+    await withGateway({}, (gateway) => createJwtRoute(gateway));
     const file = join(folder, 'secret-key');
     writeFileSync(file, `${KEY}\n${readFileSync(file, 'utf8')}`);
     await withGateway({}, async (gateway) => {
       expect(await linesOf(gateway, 'rekey')).toContain(`key 1 of the file "${file}"`);
     });
     writeFileSync(file, `${KEY}\n`);
-    await withGateway({}, expectTokens);
+    await withGateway({}, (gateway) => expectTokens(gateway));
   });
 });
 
@@ -312,7 +326,7 @@ describe('the URL of a webhook', { timeout: 120_000 }, () => {
     });
   });
 
-  it('that an older version stored is encrypted by the next start, and masked in the audit log', async () => {
+  it('that an older version stored is encrypted by the next start, with its host, and masked in the audit log', async () => {
     await withGateway({}, async (gateway) => gateway.must('POST', '/webhooks', input));
     storePlain();
     expect(filesWith(PASSWORD)).toEqual(['headgate.db']);
@@ -321,6 +335,13 @@ describe('the URL of a webhook', { timeout: 120_000 }, () => {
       expect(await audited(gateway)).toEqual({ ...input, app_ids: [], url: 'http://127.0.0.1:1/********' });
     });
     expect(filesWith(PASSWORD)).toEqual([]);
+    // It does not follow its path to another host.
+    inDatabase((db) =>
+      db.prepare('update webhook set url = replace(url, ?, ?)').run('127.0.0.1:1', '127.0.0.2:1'),
+    );
+    await withGateway({}, async (gateway) => {
+      expect(await hookOf(gateway)).toMatchObject({ url: 'http://127.0.0.2:1/********' });
+    });
   });
 
   it('that an older version stored stays readable for it until it has ended', async () => {
@@ -445,16 +466,6 @@ describe('the URL of a webhook', { timeout: 120_000 }, () => {
     await withGateway({ GATEWAY_SECRET_KEY: KEY }, async (gateway) => {
       expect(await hookOf(gateway)).toMatchObject({ url: HOOK, name: 'paused', is_active: false });
       expect(gateway.output()).not.toContain('secrets cannot be decrypted');
-    });
-  });
-
-  it('does not follow its path to another host', async () => {
-    await withGateway({}, async (gateway) => gateway.must('POST', '/webhooks', input));
-    inDatabase((db) =>
-      db.prepare('update webhook set url = replace(url, ?, ?)').run('127.0.0.1:1', '127.0.0.2:1'),
-    );
-    await withGateway({}, async (gateway) => {
-      expect(await hookOf(gateway)).toMatchObject({ url: 'http://127.0.0.2:1/********' });
     });
   });
 });

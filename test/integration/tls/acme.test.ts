@@ -74,7 +74,7 @@ function served(port: number, name: string): Promise<string> {
       return 'serial' in shown && shown.serial;
     },
     WAIT_MS,
-    50,
+    100,
     `${name} has a certificate`,
   );
 }
@@ -338,7 +338,7 @@ describe('certificates that live for seconds', () => {
       if (seen.expiresAtMs + 1_000 < Date.now()) expired += 1;
       return true;
     };
-    await until(async () => (await look()) && serials.size >= 3, WAIT_MS, 20, 'it is renewed twice');
+    await until(async () => (await look()) && serials.size >= 3, WAIT_MS, 80, 'it is renewed twice');
     // The next renewal fails: the certificate is not shown beyond its end.
     rig.pebble.fate = () => 'lost';
     await until(async () => !(await look()), WAIT_MS, 20, 'handshakes are refused');

@@ -2,6 +2,7 @@
  * Migrated schemas of one PostgreSQL database for tests that each want a new one. Migrating takes most of the time of a
  * short test, so a schema whose test has ended is made as it was after its migrations, for the next test.
  */
+import pg from 'pg';
 import type { PostgresServer } from './postgres.ts';
 
 export interface EmptiedSchemas {
@@ -24,6 +25,11 @@ export async function emptiedSchemas(
   };
   const first = await made();
   const emptying = await emptyingText(server, first);
+  // One connection for all, which has read the catalogue and planned for a schema before. It ends with the server.
+  const client = new pg.Client({ connectionString: database });
+  client.on('error', () => undefined);
+  await client.connect();
+  const schemaOf = (url: string): string => /search_path%3D(\w+)/.exec(url)?.[1] ?? '';
   const free = [first];
   const taken: string[] = [];
   return {
@@ -34,7 +40,7 @@ export async function emptiedSchemas(
     },
     giveBack: async () => {
       const all = taken.splice(0);
-      for (const url of all) await server.query(url, emptying);
+      for (const url of all) await client.query(`set search_path = ${schemaOf(url)};\n${emptying}`);
       free.push(...all);
     },
   };
