@@ -12,6 +12,9 @@ import { grantArguments } from '../../../src/limits/shared/redis/redis-server.ts
 import { SCRIPT_OF } from '../../../src/limits/shared/redis/redis-scripts.ts';
 import type { LimitRule } from '../../../src/limits/store.ts';
 
+/** The call that reads the server's clock, and what takes its place. */
+const [CLOCK, TEST_CLOCK] = ["redis.call('TIME')", '{ ARGV[#ARGV - 1], ARGV[#ARGV] }'];
+
 export interface ScriptRunner {
   /** @param request what is not given is as in a call that takes nothing */
   run(rule: LimitRule, key: string, nowMs: number, request: Partial<GrantRequest>): Promise<GrantReply>;
@@ -25,13 +28,7 @@ export async function scriptRunner(url: string): Promise<ScriptRunner> {
   const shas = new Map<string, Promise<unknown>>();
   /** Sends the text once, not with each call. */
   const shaOf = (text: string): Promise<unknown> => {
-    const sha =
-      shas.get(text) ??
-      client.sendCommand([
-        'SCRIPT',
-        'LOAD',
-        text.replace("redis.call('TIME')", '{ ARGV[#ARGV - 1], ARGV[#ARGV] }'),
-      ]);
+    const sha = shas.get(text) ?? client.sendCommand(['SCRIPT', 'LOAD', text.replace(CLOCK, TEST_CLOCK)]);
     shas.set(text, sha);
     return sha;
   };
