@@ -1,4 +1,4 @@
-/** A store of limits that stands still 120 times, in virtual time, and comes back; the short form is an ordinary test. */
+/** A store of limits that stands still 120 times, in virtual time, and returns; the short form is an ordinary test. */
 import { limitReturns, limitStalls, stallRuns } from '../scenarios/limit-stalls-suite.ts';
 
 const run = stallRuns();
