@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { axe, screenshot, startConsole, type TestConsole } from '../support/clients/console.ts';
+import { axe, goWithin, screenshot, startConsole, type TestConsole } from '../support/clients/console.ts';
 
 /** For a machine that does much else. */
 const LONG_MS = 180_000;
@@ -438,7 +438,7 @@ it('offers a viewer nothing that would be refused', async () => {
     ['/import', 'Import OpenAPI'],
   ] as const;
   for (const [address, title] of addresses) {
-    await page.goto(address);
+    await goWithin(page, address);
     await heading(page, title).waitFor();
     await expect.poll(() => page.getByText('Loading …').count()).toBe(0);
     expect({ address, offers: await offers.count() }).toEqual({ address, offers: 0 });

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startOrigin, type Origin } from '../support/backends/origin.ts';
 import { SECRET } from '../support/data/jwts.ts';
 import { valuesWith, type NamedSchemas, type TextSchema } from '../support/data/hostile-values.ts';
-import { startConsole, type ConsolePage, type TestConsole } from '../support/clients/console.ts';
+import { goWithin, startConsole, type ConsolePage, type TestConsole } from '../support/clients/console.ts';
 import { ADMIN_TOKEN } from '../support/gateway.ts';
 
 const PAYLOADS = [
@@ -273,6 +273,8 @@ describe('what others have written and sent', () => {
         `${path}?tab=edit`,
       ]),
       '/explain?url=/nested/v1/x',
+    ];
+    const hostilePaths = [
       `/apps?q=${encodeURIComponent(PAYLOADS[0]!)}`,
       `/apps/${encodeURIComponent(PAYLOADS[1]!)}`,
       `/live/${encodeURIComponent(PAYLOADS[0]!)}`,
@@ -296,6 +298,10 @@ describe('what others have written and sent', () => {
     await opened.page.waitForURL(/\/live\/./);
     await expectHarmless(opened, '/live/$id');
     for (const path of paths) {
+      await goWithin(opened.page, path);
+      await expectHarmless(opened, path);
+    }
+    for (const path of hostilePaths) {
       await opened.page.goto(path);
       await expectHarmless(opened, path);
     }
@@ -367,8 +373,7 @@ describe('a sign-in', () => {
     '/\\evil.example/',
     '/sign-in?next=javascript:window.attacked=1',
   ])('leads to no other site: %s', async (path) => {
-    const { page, expectNoProblems } = await console.open('/', 'visitor');
-    await page.goto(`${console.gateway.base}${path}`);
+    const { page, expectNoProblems } = await console.open(`${console.gateway.base}${path}`, 'visitor');
     await page.getByLabel('Admin token').fill(ADMIN_TOKEN);
     await page.keyboard.press('Enter');
     await page.getByRole('button', { name: /^Account/ }).waitFor();

@@ -11,6 +11,7 @@ import { startOrigin, type Origin } from '../support/backends/origin.ts';
 import { freePort } from '../support/backends/origin-process.ts';
 import {
   axe,
+  goWithin,
   screenshot,
   startConsole,
   type ConsolePage,
@@ -117,6 +118,12 @@ const QUERIES: Readonly<Record<Exclude<Address, '/live/$id'>, readonly string[]>
   // Each kind of setting is among them; all of them take axe most of a minute.
   '/settings': ['?q=admin'],
 };
+
+/** Each route is loaded from its address once; to its other tabs and panels one goes within the page. */
+async function goTo(page: Page, address: string): Promise<void> {
+  const isFirst = ADDRESSES.some((one) => one !== '/live/$id' && visitsOf(one)[0] === address);
+  await (isFirst ? page.goto(address) : goWithin(page, address));
+}
 
 const isLoaded = async (page: Page): Promise<boolean> =>
   (await page.getByRole('heading', { level: 1 }).count()) === 1 &&
@@ -237,7 +244,7 @@ it('shows every screen without barriers, errors or sideways scrolling', { timeou
   const seen = new Set(addresses.map(kindOfLink));
   const visit = async ({ page }: ConsolePage): Promise<void> => {
     for (let address = addresses.shift(); address !== undefined; address = addresses.shift()) {
-      await page.goto(address);
+      await goTo(page, address);
       const problems = await problemsOf(page);
       if (problems.length > 0) found[address] = problems;
       await screenshot(page, `screen${address.replaceAll(/[^a-z\d]+/gi, '-')}`);
@@ -303,7 +310,7 @@ it('offers a viewer nothing that would be refused, at any address', { timeout: 6
   expect(await changingOn(admin.page)).toEqual(['Create version', 'Delete']);
   const offered: Record<string, readonly string[]> = {};
   for (const address of ADDRESSES.filter((one) => one !== '/live/$id').flatMap(visitsOf)) {
-    await page.goto(address);
+    await goTo(page, address);
     const changing = await changingOn(page);
     if (changing.length > 0) offered[address] = changing;
   }

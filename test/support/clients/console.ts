@@ -6,7 +6,7 @@
 import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import type { BrowserContext, Page } from 'playwright-core';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { expect, onTestFinished, vi } from 'vitest';
 import { startGateway, type GatewayOptions, type TestGateway } from '../gateway.ts';
 import { CONSOLE_VARIABLE } from '../programs/program.ts';
@@ -17,8 +17,8 @@ export type ConsoleRole = 'admin' | 'editor' | 'viewer';
 export interface TestConsole {
   readonly gateway: TestGateway;
   /**
-   * A browser profile of its own, at an address of the console such as `/apps?q=shop`. It is closed at the end of the
-   * test: a page that is left open goes on asking the gateway.
+   * A browser profile of its own, at an address of the console such as `/apps?q=shop`. It ends with the test: a page
+   * that is left open goes on asking the gateway.
    * @param as 'visitor': not signed in
    */
   readonly open: (path: string, as?: ConsoleRole | 'visitor', options?: PageOptions) => Promise<ConsolePage>;
@@ -66,7 +66,7 @@ export async function startConsole(options: GatewayOptions = {}): Promise<TestCo
     ...options,
     env: { GATEWAY_CONSOLE__FOLDER: folder, ...options.env },
   });
-  const browser = await sharedBrowser();
+  const profiles = keptProfiles(await sharedBrowser(), gateway.base);
   const tokens = new Map<ConsoleRole, Promise<string>>();
   const token = (role: ConsoleRole): Promise<string> => {
     const made = tokens.get(role) ?? makeToken(gateway, role);
@@ -77,22 +77,20 @@ export async function startConsole(options: GatewayOptions = {}): Promise<TestCo
     gateway,
     token,
     open: async (path, as = 'admin', { width = 1280, scheme = 'light', timeZone } = {}) => {
-      const context = await browser.newContext({
-        baseURL: gateway.base,
-        viewport: { width, height: HEIGHT },
-        colorScheme: scheme,
-        ...(timeZone !== undefined && { timezoneId: timeZone }),
-        // Nothing is looked at while its colours change.
-        reducedMotion: 'reduce',
-      });
+      const profile = await profiles.take(timeZone);
+      const { context, page } = profile;
       onTestFinished(async ({ task }) => {
-        if (task.result?.state === 'fail') for (const page of context.pages()) await describePage(page);
-        await closeContext(context);
+        const failed = task.result?.state === 'fail';
+        if (failed) for (const each of context.pages()) await describePage(each);
+        await (failed ? closeContext(context) : profiles.giveBack(profile));
       });
+      await page.setViewportSize({ width, height: HEIGHT });
+      await page.emulateMedia({ colorScheme: scheme });
       if (as !== 'visitor') await signIn(context, await token(as));
-      return openPage(context, gateway.base, path);
+      return openPage(profile, gateway.base, path);
     },
     close: async () => {
+      await profiles.close();
       await gateway.stop();
     },
   };
@@ -102,6 +100,78 @@ export async function startConsole(options: GatewayOptions = {}): Promise<TestCo
 async function describePage(page: Page): Promise<void> {
   const content = await page.locator('body').ariaSnapshot({ timeout: 5000 }).catch(String);
   process.stdout.write(`The page at ${page.url()} when the test failed:\n${content}\n`);
+}
+
+/** A context with one page that belongs to no test: nothing is stored there, and nobody is signed in. */
+interface Profile {
+  readonly context: BrowserContext;
+  readonly page: Page;
+  readonly timeZone: string | undefined;
+}
+
+interface KeptProfiles {
+  readonly take: (timeZone: string | undefined) => Promise<Profile>;
+  readonly giveBack: (profile: Profile) => Promise<void>;
+  readonly close: () => Promise<void>;
+}
+
+/** The events that tests and `openPage` listen to. */
+const LISTENED = ['request', 'response', 'weberror', 'console', 'dialog'] as const;
+/** Of the same origin, so that the process goes on, and not a page of the console. */
+const BETWEEN_TESTS = '/api/v1/nothing';
+
+/**
+ * A new profile costs some 0.4 seconds of a processor: new processes compile all of the console again. So what a test
+ * has used is cleared and given to another one that wants the same time zone; not so where the test has failed, has
+ * opened further tabs, or left the gateway away.
+ */
+function keptProfiles(browser: Browser, base: string): KeptProfiles {
+  const free: Profile[] = [];
+  const make = async (timeZone: string | undefined): Promise<Profile> => {
+    const context = await browser.newContext({
+      baseURL: base,
+      // Nothing is looked at while its colours change.
+      reducedMotion: 'reduce',
+      ...(timeZone !== undefined && { timezoneId: timeZone }),
+    });
+    await context.addInitScript(REPORT_CSP_VIOLATIONS);
+    return { context, page: await context.newPage(), timeZone };
+  };
+  return {
+    take: (timeZone) => {
+      const index = free.findLastIndex((profile) => profile.timeZone === timeZone);
+      return index < 0 ? make(timeZone) : Promise.resolve(free.splice(index, 1)[0]!);
+    },
+    giveBack: async (profile) => {
+      if (await isCleared(profile, base)) free.push(profile);
+      else await closeContext(profile.context);
+    },
+    close: async () => {
+      await Promise.all(free.map(({ context }) => closeContext(context)));
+    },
+  };
+}
+
+/** @returns false: it is not to be used again */
+async function isCleared({ context, page }: Profile, base: string): Promise<boolean> {
+  if (context.pages().length !== 1 || page.isClosed() || !page.url().startsWith(`${base}/`)) return false;
+  try {
+    await page.unrouteAll({ behavior: 'ignoreErrors' });
+    for (const event of LISTENED) {
+      page.removeAllListeners(event);
+      context.removeAllListeners(event);
+    }
+    await context.clearCookies();
+    await page.goto(BETWEEN_TESTS, { timeout: 10_000 });
+    await page.evaluate('sessionStorage.clear()');
+    const session = await context.newCDPSession(page);
+    await session.send('Storage.clearDataForOrigin', { origin: base, storageTypes: 'all' });
+    await session.send('Page.resetNavigationHistory');
+    await session.detach();
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 async function closeContext(context: BrowserContext): Promise<void> {
@@ -127,7 +197,7 @@ async function signIn(context: BrowserContext, token: string): Promise<void> {
 const REPORT_CSP_VIOLATIONS = `addEventListener('securitypolicyviolation', (event) =>
   console.error('content security policy:', event.violatedDirective, event.blockedURI));`;
 
-async function openPage(context: BrowserContext, base: string, path: string): Promise<ConsolePage> {
+async function openPage({ context, page }: Profile, base: string, path: string): Promise<ConsolePage> {
   const problems: string[] = [];
   const refused: string[] = [];
   context.on('request', (request) => {
@@ -149,11 +219,21 @@ async function openPage(context: BrowserContext, base: string, path: string): Pr
       return;
     problems.push(`console: ${message.text()}`);
   });
-  await context.addInitScript(REPORT_CSP_VIOLATIONS);
-  const page = await context.newPage();
   page.setDefaultTimeout(STEP_TIMEOUT_MS);
   await page.goto(path);
   return { page, refused, expectNoProblems: () => expect(problems).toEqual([]) };
+}
+
+const NO_SUCH_PAGE = '/no/such/page';
+
+/** Goes on to another address as a link does, without loading the console again: it costs a quarter of that. */
+export async function goWithin(page: Page, path: string): Promise<void> {
+  // Nothing of the screen before is left when the next one comes.
+  const between = page.getByRole('heading', { level: 1, name: 'There is no such page' });
+  await page.evaluate(`history.pushState({}, '', ${JSON.stringify(NO_SUCH_PAGE)})`);
+  await between.waitFor();
+  await page.evaluate(`history.pushState({}, '', ${JSON.stringify(path)})`);
+  await between.waitFor({ state: 'hidden' });
 }
 
 /**
@@ -184,9 +264,12 @@ async function addAxe(page: Page): Promise<void> {
   if (exceptionDetails !== undefined) throw new Error(`Cannot start axe: ${exceptionDetails.text}`);
 }
 
-/** To be evaluated in the page, which has no frames. Nodes are worked out only of what is wrong. */
+/**
+ * To be evaluated in the page, which has no frames. Nodes are worked out only of what is wrong, and style sheets are not
+ * read again for a rule that is off.
+ */
 function violationsBy(rules: object): string {
-  const options = JSON.stringify({ ...rules, resultTypes: ['violations'] });
+  const options = JSON.stringify({ ...rules, resultTypes: ['violations'], preload: { assets: ['media'] } });
   return `axe.run(document, ${options}).then(({ violations }) => violations.flatMap(({ id, nodes }) =>
     nodes.map(({ target, failureSummary, html }) => [id + ':', target.join(' '), failureSummary ?? '', html].join(' '))))`;
 }
