@@ -238,19 +238,24 @@ export async function goWithin(page: Page, path: string): Promise<void> {
 
 /**
  * What axe finds wrong with the page as it is, in both colour schemes: rule, element and advice; empty when all is
- * well.
+ * well. The page is in the other scheme afterwards.
  */
 export async function axe(page: Page): Promise<string[]> {
   const found: string[] = [];
-  await inSchemes(page, async (scheme) => {
+  // Each change of the colours styles and draws all of the page: it stays as it is at the end.
+  const schemes = (await page.evaluate<boolean>(IS_DARK)) ? SCHEMES.toReversed() : SCHEMES;
+  for (const scheme of schemes) {
+    if (scheme !== schemes[0]) await page.emulateMedia({ colorScheme: scheme });
+    await page.evaluate(SETTLED);
     if (!(await page.evaluate<boolean>(HAS_AXE))) await addAxe(page);
     // Of all rules only that of colours can find another thing in the second scheme.
-    const rules = scheme === SCHEMES[0] ? {} : { runOnly: { type: 'rule', values: COLOUR_RULES } };
+    const rules = scheme === schemes[0] ? {} : { runOnly: { type: 'rule', values: COLOUR_RULES } };
     for (const line of await page.evaluate<string[]>(violationsBy(rules))) found.push(`${scheme} ${line}`);
-  });
+  }
   return found;
 }
 
+const IS_DARK = "matchMedia('(prefers-color-scheme: dark)').matches";
 const HAS_AXE = "typeof globalThis.axe === 'object'";
 
 /**
