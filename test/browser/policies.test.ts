@@ -325,11 +325,13 @@ it('loses nothing that was typed when the gateway restarts, the session ends or 
 
   for (const { id } of await gateway.must('GET', '/sessions'))
     await gateway.must('DELETE', `/sessions/${id}`);
-  await press(page, 'Save …');
+  // Where the page has noticed that by itself, the button can be pressed after the sign-in only.
+  const pressed = press(page, 'Save …');
   const signIn = page.getByRole('dialog', { name: 'Sign in to Headgate' });
   await signIn.getByLabel('Admin token').fill(await console.token('editor'));
   await signIn.getByRole('button', { name: 'Sign in' }).click();
   await signIn.waitFor({ state: 'hidden' });
+  await pressed;
   // The dialog may have asked again by itself.
   await tryAgain.click({ timeout: 2_000 }).catch(() => undefined);
   await dialog(page).getByText('1 route changes.').waitFor();

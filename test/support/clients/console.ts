@@ -163,6 +163,8 @@ async function isCleared({ context, page }: Profile, base: string): Promise<bool
     }
     await context.clearCookies();
     await page.goto(BETWEEN_TESTS, { timeout: 10_000 });
+    // So that nothing of the next test is under the pointer.
+    await page.mouse.move(0, 0);
     await page.evaluate('sessionStorage.clear()');
     const session = await context.newCDPSession(page);
     await session.send('Storage.clearDataForOrigin', { origin: base, storageTypes: 'all' });
