@@ -310,7 +310,7 @@ it('offers a viewer nothing that would be refused, at any address', { timeout: 6
   expect(await changingOn(admin.page)).toEqual(['Create version', 'Delete']);
   const offered: Record<string, readonly string[]> = {};
   for (const address of ADDRESSES.filter((one) => one !== '/live/$id').flatMap(visitsOf)) {
-    await goTo(page, address);
+    await goWithin(page, address);
     const changing = await changingOn(page);
     if (changing.length > 0) offered[address] = changing;
   }

@@ -102,7 +102,7 @@ async function describePage(page: Page): Promise<void> {
   process.stdout.write(`The page at ${page.url()} when the test failed:\n${content}\n`);
 }
 
-/** A context with one page that belongs to no test: nothing is stored there, and nobody is signed in. */
+/** A context with one page that belongs to no test: nothing is stored there, and it is not signed in. */
 interface Profile {
   readonly context: BrowserContext;
   readonly page: Page;
@@ -272,8 +272,8 @@ async function addAxe(page: Page): Promise<void> {
 }
 
 /**
- * To be evaluated in the page, which has no frames. Nodes are worked out only of what is wrong, and style sheets are not
- * read again for a rule that is off.
+ * To be evaluated in the page, which has no frames. Nodes are worked out only of what is wrong, and style sheets are
+ * not read again for a rule that is off.
  */
 function violationsBy(rules: object): string {
   const options = JSON.stringify({ ...rules, resultTypes: ['violations'], preload: { assets: ['media'] } });
