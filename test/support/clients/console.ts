@@ -121,7 +121,7 @@ const LISTENED = ['request', 'response', 'weberror', 'console', 'dialog'] as con
 const BETWEEN_TESTS = '/api/v1/nothing';
 
 /**
- * A new profile costs some 0.4 seconds of a processor: new processes compile all of the console again. So what a test
+ * A new profile costs some 0.4 seconds of a processor more than one that has been in use. So what a test
  * has used is cleared and given to another one that wants the same time zone; not so where the test has failed, has
  * opened further tabs, or left the gateway away.
  */
@@ -228,7 +228,7 @@ async function openPage({ context, page }: Profile, base: string, path: string):
 
 const NO_SUCH_PAGE = '/no/such/page';
 
-/** Goes on to another address as a link does, without loading the console again: it costs a quarter of that. */
+/** Goes on to another address as a link does, without loading the console again. */
 export async function goWithin(page: Page, path: string): Promise<void> {
   // Nothing of the screen before is left when the next one comes.
   const between = page.getByRole('heading', { level: 1, name: 'There is no such page' });
