@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { ApiError, GatewayUnreachable } from './api-error.ts';
 import { callByName } from './call.ts';
-import { connectionState } from './session-state.ts';
+import { connectionState, startSession } from './session-state.ts';
 
 it.each(['.', '..'])('a name from a link cannot make another call of it: %s', async (name) => {
   const calling = callByName('DELETE /apps/{app_id}/tokens/{token_id}', {
@@ -31,4 +31,21 @@ it('an answer that breaks off is none: what was sent may have been done', async 
   const calling = callByName('DELETE /apps/{app_id}', { path: { app_id: 'shop' } });
   await expect(calling).rejects.toBeInstanceOf(GatewayUnreachable);
   expect(connectionState().isUnreachable).toBe(true);
+});
+
+it('a refusal that comes late says nothing of the session that has begun meanwhile', async () => {
+  const refused = () => Response.json({ code: 'unauthorized' }, { status: 401 });
+  const late = Promise.withResolvers<Response>();
+  const answers = [late.promise, Promise.resolve(refused())];
+  vi.stubGlobal('fetch', () => answers.shift());
+  onTestFinished(() => void vi.unstubAllGlobals());
+  const person = { id: 'ann', name: 'Ann', role: 'admin' } as const;
+  startSession('first', person);
+  const asked = callByName('GET /apps', {});
+  startSession('second', person);
+  late.resolve(refused());
+  await expect(asked).rejects.toMatchObject({ status: 401 });
+  expect(connectionState().hasSessionEnded).toBe(false);
+  await expect(callByName('GET /apps', {})).rejects.toMatchObject({ status: 401 });
+  expect(connectionState().hasSessionEnded).toBe(true);
 });

@@ -106,10 +106,11 @@ async function callOnce<Result>(name: string, options: AnyCallOptions): Promise<
   // A browser would take these as parts of a path, and so call another operation.
   if (Object.values(options.path ?? {}).some((text) => text === '.' || text === '..'))
     throw new ApiError(404, { code: 'not_found', detail: shellWords.notFound });
+  const asked = csrfToken();
   const { response, text } = await send(name, options);
   const body = readJson(text);
   if (!response.ok) {
-    if (response.status === 401) announceSessionEnd();
+    if (response.status === 401) announceSessionEnd(asked);
     throw new ApiError(response.status, body ?? {});
   }
   return {

@@ -7,7 +7,7 @@
 import { ApiError, GatewayUnreachable } from './api-error.ts';
 import type { Problem } from './schema.ts';
 import { shareConnections } from './shared-connections.ts';
-import { announceSessionEnd, connectionState, subscribeToConnection } from './session-state.ts';
+import { announceSessionEnd, connectionState, csrfToken, subscribeToConnection } from './session-state.ts';
 
 /** `given_up`: to other windows, which need the connection. */
 export type StreamState = 'connecting' | 'open' | 'lost' | 'refused' | 'given_up';
@@ -121,6 +121,7 @@ export function openStream(url: string, listener: StreamListener): OpenStream {
 /** An event source does not say why it failed. If the answer now is a stream, it is closed unread. */
 async function reasonOf(url: string): Promise<ApiError | GatewayUnreachable | undefined> {
   const abort = new AbortController();
+  const asked = csrfToken();
   try {
     const response = await fetch(url, {
       headers: { Accept: 'text/event-stream' },
@@ -131,7 +132,7 @@ async function reasonOf(url: string): Promise<ApiError | GatewayUnreachable | un
       abort.abort();
       return undefined;
     }
-    if (response.status === 401) announceSessionEnd();
+    if (response.status === 401) announceSessionEnd(asked);
     const problem = (await response.json().catch(() => ({}))) as Partial<Problem>;
     return new ApiError(response.status, problem);
   } catch (error) {

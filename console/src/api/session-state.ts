@@ -33,8 +33,9 @@ export function startSession(csrf: string, session: Session): void {
   change({ session, hasSessionEnded: false });
 }
 
-export function announceSessionEnd(): void {
-  change({ hasSessionEnded: true });
+/** @param asked the CSRF token when the question was sent: a late answer says nothing of a session that began since */
+export function announceSessionEnd(asked: string): void {
+  if (asked === token) change({ hasSessionEnded: true });
 }
 
 export function announceUnreachable(isUnreachable: boolean): void {
