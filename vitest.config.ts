@@ -50,7 +50,7 @@ const ALL_TESTS = {
 export default defineConfig({
   test: {
     // More than CI has processors: most of the time most tests wait.
-    maxWorkers: 6,
+    maxWorkers: 8,
     sequence: { sequencer: LongestFirst },
     projects: [
       {

@@ -1,6 +1,6 @@
 /**
  * kill -9 in the middle of an apply, again and again: after the restart the configuration is that of before the apply
- * or that of after it, as a whole, and never older than what was answered. Ten kills as an ordinary test, fifty as a
+ * or that of after it, as a whole, and never older than what was answered. Six kills as an ordinary test, fifty as a
  * soak.
  */
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -1,11 +1,11 @@
 /**
- * Half a minute of what test/soak/soak.soak.ts does for half an hour. Counters must agree as they do there; memory
+ * Some seconds of what test/soak/soak.soak.ts does for half an hour. Counters must agree as they do there; memory
  * still settles in this time, so that what shows is only a leak of about a kibibyte per exchange.
  */
 import { expect, it } from 'vitest';
 import { soak } from '../../scenarios/soak-scenario.ts';
 
-const SECONDS = 16;
+const SECONDS = 12;
 const GROWTH_MB_MAX = 40;
 /** One for each client: on a busy machine, not all of them have had a backend connection in the first third. */
 const DESCRIPTORS_SLACK = 64;
