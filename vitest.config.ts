@@ -50,7 +50,7 @@ const ALL_TESTS = {
 export default defineConfig({
   test: {
     // More than CI has processors: most of the time most tests wait.
-    maxWorkers: 8,
+    maxWorkers: 6,
     sequence: { sequencer: LongestFirst },
     projects: [
       {

@@ -48,6 +48,19 @@ test('a new process that vanishes is noticed', async () => {
   expect(seen).toEqual(['closed', 'open', 'failed']);
 });
 
+test('a new process that was found to be gone before its last signal arrived leaves the port open', async () => {
+  const { seen, next, responder } = start();
+  next.pid = 7;
+  await responder.request();
+  next.pid = undefined;
+  await until(() => seen.length > 1, 5_000);
+  await responder.request();
+  expect(seen).toEqual(['closed', 'open', 'failed']);
+  next.pid = 8;
+  await responder.request();
+  expect(seen, 'another one').toEqual(['closed', 'open', 'failed', 'closed']);
+});
+
 test('the first signal of another process after one that vanished is no second one', async () => {
   const { seen, next, responder } = start();
   next.pid = 7;

@@ -25,6 +25,8 @@ import { socketsOf } from './pid-file.ts';
 const RESUME_MS = 60_000;
 /** A new process that lives may take so many times longer, for example to migrate a large database. */
 const PATIENCE_TIMES = 10;
+/** A new process that gives up removes its name and then signals: it may be found to be gone in between. */
+const LATE_SIGNAL_MS = 5_000;
 /** How often the old process checks that the new one still lives. */
 const CHECK_MS = 500;
 /** The old process first finishes running management requests. */
@@ -62,6 +64,8 @@ export class TakeoverResponder {
   #pid: number | undefined;
   #timer: NodeJS.Timeout | undefined;
   #check: NodeJS.Timeout | undefined;
+  /** Runs while a signal of a process that is gone may arrive. */
+  #late: NodeJS.Timeout | undefined;
   #step: Promise<void> = Promise.resolve();
 
   constructor(management: Suspendable, successor: Successor, log: Logger, resumeMs = RESUME_MS) {
@@ -81,7 +85,8 @@ export class TakeoverResponder {
       // Of two signals of an unknown process the second takes back the first. One that is alive waits for an answer,
       // however often others signalled that have vanished or given up.
       if (pid === undefined && signals % 2 === 0) return undefined;
-      if (!this.#management.isSuspended) return this.#suspend(pid);
+      if (!this.#management.isSuspended)
+        return pid === undefined && this.#isLate() ? undefined : this.#suspend(pid);
       // Another one tries after the first has vanished.
       if (pid !== undefined && pid !== this.#pid) return this.#waitFor(pid);
       return this.#resume();
@@ -115,8 +120,20 @@ export class TakeoverResponder {
     this.#check = setInterval(() => {
       if (this.#successor.pid() !== undefined) return;
       clearInterval(this.#check);
-      void this.#then(() => (this.#management.isSuspended && this.#pid === pid ? this.#resume() : undefined));
+      void this.#then(() => {
+        if (!this.#management.isSuspended || this.#pid !== pid) return undefined;
+        this.#late = setTimeout(() => this.#isLate(), LATE_SIGNAL_MS).unref();
+        return this.#resume();
+      });
     }, CHECK_MS);
+  }
+
+  /** Whether a signal of an unknown process is that of one that was found to be gone. There is one at most. */
+  #isLate(): boolean {
+    const isLate = this.#late !== undefined;
+    clearTimeout(this.#late);
+    this.#late = undefined;
+    return isLate;
   }
 
   async #resume(): Promise<void> {

@@ -97,9 +97,12 @@ it('a backend is not to blame for connections that the gateway had no descriptor
   await createService(gateway, 'slow', (slow.address() as net.AddressInfo).port);
   const pid = gateway.process.pid ?? 0;
   const opened = (): number => readdirSync(`/proc/${pid}/fd`).length;
-  const idle = opened();
   const clients = await Promise.all(Array.from({ length: 2 * ROOM }, () => connectRaw(gateway.proxyPort)));
-  await until(() => opened() >= idle + clients.length);
+  // Each of them has been accepted.
+  for (const client of clients) {
+    client.write(requestText('/nothing-here'));
+    expect((await client.response()).status).toBe(404);
+  }
   const [, before] = /^Max open files\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/limits`, 'latin1')) ?? [];
   execFileSync('prlimit', [`--pid=${pid}`, `--nofile=${opened() + ROOM / 2}:`]);
   try {
