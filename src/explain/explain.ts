@@ -150,7 +150,9 @@ function feed(
       resolve(forwardedRun(exchange, route));
       exchange.abort();
     };
-    const context = readOnlyContext(parts, counterReads, observer, interceptUpstream);
+    const describedBodyBytes = input.body_bytes ?? 0;
+    const ends = { observer, interceptUpstream, describedBodyBytes };
+    const context = readOnlyContext(parts, counterReads, ends);
     const address = input.client_ip ?? '127.0.0.1';
     const peer = normaliseAddress(address) ?? address;
     // The connection attaches itself to the socket and is collected with it.
@@ -181,14 +183,12 @@ function forwardedRun(exchange: ExchangeView, route: Route): Outcome {
 function readOnlyContext(
   { context, compilers }: ExplainParts,
   counterReads: CounterReads,
-  observer: ProxyObserver,
-  interceptUpstream: (exchange: AnswerableExchange, route: Route) => void,
+  ends: Pick<ProxyContext, 'observer' | 'interceptUpstream' | 'describedBodyBytes'>,
 ): ProxyContext {
   const compile = compilers.readOnly(counterReads);
   return {
     ...context,
-    observer,
-    interceptUpstream,
+    ...ends,
     // A described request is not counted by the limiter.
     exchangeLimiter: new ExchangeLimiter(Infinity),
     waiting: new WaitingClients(),

@@ -11,10 +11,11 @@ import type { Exchange } from './exchange.ts';
 import type { AppOverload } from './exchange-limiter.ts';
 import { answerPreflight, locate, match } from './find-route.ts';
 import { answerChallenge } from './downstream/acme-challenge.ts';
+import { BODY_TOO_LARGE } from './downstream/request-body.ts';
 import { redirectToHttps } from './downstream/https-redirect.ts';
 import { RequestBuffer } from './io/request-buffer.ts';
 import { answerAtLastHop } from './last-hop.ts';
-import { INTERNAL_ERROR, LOOP_DETECTED, OVERLOADED } from './reasons.ts';
+import { INTERNAL_ERROR, LOOP_DETECTED, malformed, OVERLOADED } from './reasons.ts';
 import { DONE, NEXT, OTHER_POLICY, type StageResult } from './stage-result.ts';
 
 type Stage = (exchange: Exchange) => StageResult | Promise<StageResult>;
@@ -122,8 +123,8 @@ function waitForBody(exchange: Exchange): StageResult | Promise<StageResult> {
   connection.body.bytesMax = policy.maxBodyBytes || context.options.maxBodyBytes;
   if (policy.bufferRequestBytes === 0 || exchange.buffer !== undefined || connection.body.complete)
     return NEXT;
-  const { interceptUpstream, requestMemory } = context;
-  if (interceptUpstream !== undefined || requestMemory.isFullFor(version.app.id)) return NEXT;
+  if (context.interceptUpstream !== undefined) return judgeDescribedBody(exchange);
+  if (context.requestMemory.isFullFor(version.app.id)) return NEXT;
   return new Promise((resolve) => {
     const onReady = (): void => {
       connection.deadlineMs = context.deadlines.nowMs + context.options.firstByteTimeoutMs;
@@ -131,6 +132,14 @@ function waitForBody(exchange: Exchange): StageResult | Promise<StageResult> {
     };
     exchange.bufferBody(new RequestBuffer(exchange, version.app.id, policy.bufferRequestBytes, onReady));
   });
+}
+
+/** What a buffer would find while it is filled: a chunked body that is too long. */
+function judgeDescribedBody(exchange: Exchange): StageResult {
+  const { bytesMax, isChunked } = exchange.connection.body;
+  if (!isChunked || bytesMax === 0 || (exchange.context.describedBodyBytes ?? 0) <= bytesMax) return NEXT;
+  exchange.respondProblem(malformed(BODY_TOO_LARGE), false);
+  return DONE;
 }
 
 /**

@@ -11,6 +11,8 @@ export interface ProxyContext extends SharedParts {
   readonly observer: ProxyObserver;
   /** Receives a request instead of its backend, after all checks; for explain. */
   readonly interceptUpstream?: (exchange: AnswerableExchange, route: Route) => void;
+  /** Length of the body of a described request, which never arrives; for explain. */
+  readonly describedBodyBytes?: number;
   /** A header line for a client that may see how its request was decided, or ''. */
   readonly decisionLine?: (exchange: ExchangeView) => string;
 }

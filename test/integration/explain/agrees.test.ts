@@ -281,3 +281,26 @@ it('agree on a request for which there is no place under the cap', async () => {
     await holding.close();
   }
 });
+
+it('agree on a body that is too long for a route whose breaker is open: a buffer finds that first', async () => {
+  const policy = { buffer_request_bytes: 1_000, max_body_bytes: 8 };
+  const revision = { circuit_breaker: { failures: 1, open_secs: 3_600 } };
+  const proxy = await startProxy(oneRoute({ backendPort: dead, policy, revision }), {
+    options: { halfClose: true },
+  });
+  try {
+    expect((await send(proxy.port, { method: 'GET', url: '/a/v1/x' })).status).toBe(502);
+    for (const [bytes, code] of [
+      [9, 'body_too_large'],
+      [3, 'circuit_open'],
+    ] as const) {
+      const headers = { 'Transfer-Encoding': 'chunked' };
+      const input = { method: 'POST', url: '/a/v1/x', headers, body_bytes: bytes };
+      const explained = await proxy.explain(input);
+      expect(explained.code).toBe(code);
+      compare(input, explained, await send(proxy.port, input));
+    }
+  } finally {
+    await proxy.close();
+  }
+});
