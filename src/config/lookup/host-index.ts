@@ -64,8 +64,8 @@ export class HostIndex<V extends Placed> {
   }
 
   /**
-   * For a path that no version of the host has: the one whose path begins with the most of the same segments, at least
-   * one; the first of several.
+   * For a path that no version of the host has: a version whose path has the most segments at its start in common with
+   * it, at least one. Of several the first.
    * @param isMeant false for versions that are no hint
    */
   findNear(path: string, authority: string, isMeant: (version: V) => boolean): V | undefined {
