@@ -3,8 +3,8 @@
  * nothing, because npm forwards a signal that the process group has already received. Only the third Ctrl-C of a person
  * who loses patience cuts the drain short. SIGUSR2 starts a takeover; SIGHUP makes the gateway read certificates again.
  * A signal during the start ends the gateway as soon as it has started; a takeover that has not ended the other gateway
- * is given up instead, and that gateway goes on. SIGUSR2 during the start is remembered, because its usual effect is the
- * end of the process; so is SIGHUP for a gateway with files to read.
+ * is given up instead, and that gateway goes on. SIGUSR2 during the start is remembered, because its usual effect is
+ * the end of the process; so is SIGHUP for a gateway with files to read.
  */
 import { EXIT_CODES } from './exit-codes.ts';
 import { NO_SERVICE_MANAGER, type ServiceManager } from './service-manager.ts';
