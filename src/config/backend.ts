@@ -2,7 +2,6 @@
  * The upstream side of a revision: where its backend is and with which revisions it may share connections. Does not
  * resolve names and opens nothing.
  */
-import { createHash } from 'node:crypto';
 import type { BackendProtocol, BackendTls, FoundTarget, Revision } from '../model/resources.ts';
 import { placeText, socketPathOf } from '../egress/unix-sockets.ts';
 import { CompileError } from './compile-error.ts';
@@ -150,5 +149,6 @@ function tlsKey(tls: BackendTls | undefined): string {
   if (tls === undefined) return '';
   const { verify = true, server_name = null, ca = null, client_certificate = null, pins = null } = tls;
   const rules = JSON.stringify([verify, server_name, ca, client_certificate, pins]);
-  return `#${createHash('sha256').update(rules).digest('base64url')}`;
+  // Asked for here: commands load this module, and to them cryptography is a quarter of their time.
+  return `#${process.getBuiltinModule('node:crypto').hash('sha256', rules, 'base64url')}`;
 }

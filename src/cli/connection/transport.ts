@@ -4,8 +4,7 @@
  * not followed: they would send the token elsewhere.
  */
 import type { IncomingMessage } from 'node:http';
-import { request as requestTls } from 'node:https';
-import { request as requestPlain } from '../../lib/node-http.ts';
+import { nodeHttps, request as requestPlain } from '../../lib/node-http.ts';
 import { isUntrusted } from '../../lib/error-message.ts';
 import { CliError, printable } from '../io.ts';
 
@@ -39,7 +38,7 @@ export async function send(transport: Transport): Promise<IncomingMessage> {
   };
   const request =
     url.protocol === 'https:'
-      ? requestTls(url, { ...options, ...(ca !== undefined && { ca }) })
+      ? nodeHttps().request(url, { ...options, ...(ca !== undefined && { ca }) })
       : requestPlain(url, options);
   request.setTimeout(silenceMs, () => request.destroy(Object.assign(new Error(), { code: 'ETIMEDOUT' })));
   const answered = new Promise<IncomingMessage>((resolve, reject) => {

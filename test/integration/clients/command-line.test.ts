@@ -1,6 +1,6 @@
 /** Commands of the command line whose answers come from workers, against a gateway with traffic. */
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -9,7 +9,7 @@ import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { freePort } from '../../support/backends/origin-process.ts';
 import { pem } from '../../support/data/pem.ts';
 import { until } from '../../support/measure/until.ts';
-import { ADMIN_TOKEN, startGateway, type TestGateway } from '../../support/gateway.ts';
+import { ADMIN_TOKEN, MAIN, startGateway, type TestGateway } from '../../support/gateway.ts';
 
 let origin: Origin;
 let gateway: TestGateway;
@@ -284,5 +284,27 @@ describe('headgate live', () => {
     const [line = '', ...more] = (await seen('--count', '1', '--output', 'json')).split('\n');
     expect(JSON.parse(line)).toMatchObject({ path: '/shop/v1/items', status: 401, user_agent: 'agent' });
     expect(more).toEqual(['']);
+  });
+});
+
+describe('a command', () => {
+  /** Writes the modules of Node.js that the process has loaded. */
+  const TELL_LOADED = `process.on('exit', () => require('node:fs').writeFileSync(process.env.LOADED,
+    JSON.stringify(process.moduleLoadList)))`;
+
+  it('starts without cryptography, which would take a quarter of its time', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'headgate-loaded-'));
+    const [script, loaded] = [join(folder, 'tell.cjs'), join(folder, 'loaded.json')];
+    try {
+      writeFileSync(script, TELL_LOADED);
+      const env = { HEADGATE_SERVER: gateway.base, HEADGATE_TOKEN: ADMIN_TOKEN, LOADED: loaded };
+      const out = execFileSync(process.execPath, ['--require', script, MAIN, 'apps', 'list'], { env });
+      expect(out.toString()).toContain('shop');
+      const modules = JSON.parse(readFileSync(loaded, 'utf8')) as readonly string[];
+      expect(modules).toContain('NativeModule http');
+      expect(modules.filter((name) => /NativeModule (?:crypto|https|tls)$/.test(name))).toEqual([]);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
   });
 });
