@@ -16,7 +16,8 @@ const UNITS = [
 /** Tests that look at a started gateway from outside may share one, too: what they keep in it is their own clients. */
 const OUTSIDE = [
   'test/contract/*.test.ts',
-  'test/integration/{auth,clients,config-file,imports,nodes,observe,runtime}/*.test.ts',
+  'test/integration/clients/!(browser-*).test.ts',
+  'test/integration/{auth,config-file,imports,nodes,observe,runtime}/*.test.ts',
   'test/integration/{security,shared-limits,storage,tls,traffic}/*.test.ts',
   'test/integration/explain/!(agrees|recorder).test.ts',
   'test/integration/limits/!(*threads|flood|million-callers|schedules).test.ts',
@@ -32,7 +33,7 @@ const ENGINE = [
   'test/integration/http2-upstream/!(fault-matrix).test.ts',
 ];
 /** One browser for many files, each with a gateway, pages and records of its own. */
-const BROWSER = ['test/browser/*.test.ts'];
+const BROWSER = ['test/browser/*.test.ts', 'test/integration/clients/browser-*.test.ts'];
 /** A browser, a gateway and the other tests share two processors. */
 const BROWSER_TIMEOUTS = { testTimeout: 180_000, hookTimeout: 180_000 };
 /**

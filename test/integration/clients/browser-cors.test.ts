@@ -3,9 +3,9 @@
  * grants works, credentials included, what it does not grant stays unreadable, and the gateway's own errors can
  * be read by the page.
  */
-import type { Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startBrowser, type TestBrowser } from '../../support/clients/browser.ts';
+import { fontFile, sharedBrowser } from '../../support/clients/browser.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { createService } from '../../support/traffic.ts';
 import { startWebsite, type Website } from '../../support/backends/website.ts';
@@ -15,7 +15,7 @@ const FIRST_BYTE_TIMEOUT_MS = 3_000;
 /** Discard: nothing listens there. */
 const CLOSED_PORT = 9;
 
-let browser: TestBrowser;
+let browser: Browser;
 let backend: Website;
 let welcome: Website;
 let stranger: Website;
@@ -27,11 +27,11 @@ let authorization: string;
 const originOf = (website: Website): string => `http://127.0.0.1:${website.port}`;
 
 beforeAll(async () => {
-  browser = await startBrowser();
+  browser = await sharedBrowser();
   [backend, welcome, stranger] = await Promise.all([
-    startWebsite(browser.fontFile),
-    startWebsite(browser.fontFile),
-    startWebsite(browser.fontFile),
+    startWebsite(fontFile()),
+    startWebsite(fontFile()),
+    startWebsite(fontFile()),
   ]);
   gateway = await startGateway({
     env: { GATEWAY_PROXY__FIRST_BYTE_TIMEOUT_MS: String(FIRST_BYTE_TIMEOUT_MS) },
@@ -56,14 +56,14 @@ beforeAll(async () => {
   await addEndpoint('/limited', { rate_limit: limit }, '/echo');
   const { token } = await gateway.must('POST', '/apps/api/tokens', { name: 'page', scopes: ['read'] });
   authorization = `Bearer ${token}`;
-  page = await browser.browser.newPage();
+  page = await browser.newPage();
   await page.goto(`${originOf(welcome)}/empty`);
-  strangerPage = await browser.browser.newPage();
+  strangerPage = await browser.newPage();
   await strangerPage.goto(`${originOf(stranger)}/empty`);
 }, 180_000);
 
 afterAll(async () => {
-  await browser?.close();
+  await Promise.all([page, strangerPage].map((each) => each?.close()));
   await gateway?.stop();
   await Promise.all([backend, welcome, stranger].map((website) => website?.close()));
 });
@@ -260,7 +260,7 @@ const welcomeAt = (host: string): string => `http://${host}:${welcome.port}`;
 
 /** Runs `work` in a page of the welcome website under another name. */
 async function pageAt(host: string): Promise<Page> {
-  const named = await browser.browser.newPage();
+  const named = await browser.newPage();
   await named.goto(`${welcomeAt(host)}/empty`);
   return named;
 }

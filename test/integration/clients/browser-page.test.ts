@@ -2,9 +2,9 @@
  * A browser loads a page through the gateway: style sheet, script, image, font and fifty small files over its
  * handful of connections, again with validators, and with an event stream and an upload beside them.
  */
-import type { Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { startBrowser, type TestBrowser } from '../../support/clients/browser.ts';
+import { fontFile, sharedBrowser } from '../../support/clients/browser.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { SMALL_FILES, startWebsite, type Website } from '../../support/backends/website.ts';
 
@@ -13,7 +13,7 @@ const files = Array.from({ length: SMALL_FILES }, (_, index) => `/files/${index}
 const EVERYTHING = [...ASSETS, ...files].sort();
 const UPLOAD_BYTES = 8 * 1024 * 1024;
 
-let browser: TestBrowser;
+let browser: Browser;
 let website: Website;
 let gateway: TestGateway;
 let page: Page;
@@ -21,8 +21,8 @@ let problems: string[];
 let site: string;
 
 beforeAll(async () => {
-  browser = await startBrowser();
-  website = await startWebsite(browser.fontFile);
+  browser = await sharedBrowser();
+  website = await startWebsite(fontFile());
   gateway = await startGateway();
   await gateway.must('POST', '/apps', { name: 'Site', slug: 'site', gateway_path: '/site' });
   await gateway.must('POST', '/apps/site/versions', { version: 'v1' });
@@ -37,13 +37,12 @@ beforeAll(async () => {
 }, 180_000);
 
 afterAll(async () => {
-  await browser?.close();
   await gateway?.stop();
   await website?.close();
 });
 
 beforeEach(async () => {
-  page = await browser.browser.newPage();
+  page = await browser.newPage();
   problems = [];
   page.on('console', (message) => message.type() === 'error' && problems.push(message.text()));
   page.on('pageerror', (error) => problems.push(String(error)));

@@ -5,7 +5,7 @@
 import { join } from 'node:path';
 import type { Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startBrowser, type TestBrowser } from '../../support/clients/browser.ts';
+import { sharedBrowser } from '../../support/clients/browser.ts';
 import { ADMIN_TOKEN, startGateway, type TestGateway } from '../../support/gateway.ts';
 
 /** When set, pictures of the page are written into this folder, for people to look at. */
@@ -14,17 +14,16 @@ const NEW_APP = { name: 'From the browser', slug: 'from-the-browser', gateway_pa
 
 /** As seen from another machine: a loopback address has privileges, and plain HTTP elsewhere has none. */
 let base: string;
-let browser: TestBrowser;
 let gateway: TestGateway;
 let page: Page;
 const problems: string[] = [];
 const foreign: string[] = [];
 
 beforeAll(async () => {
-  browser = await startBrowser();
+  const browser = await sharedBrowser();
   gateway = await startGateway({ env: { GATEWAY_SERVER__SWAGGER_ENABLED: 'true' } });
   base = `http://gateway.test:${gateway.managementPort}`;
-  page = await browser.browser.newPage({ viewport: { width: 1280, height: 1600 } });
+  page = await browser.newPage({ viewport: { width: 1280, height: 1600 } });
   page.on('console', (message) => message.type() === 'error' && problems.push(message.text()));
   page.on('pageerror', (error) => problems.push(String(error)));
   page.on('request', (request) => {
@@ -35,7 +34,7 @@ beforeAll(async () => {
 }, 180_000);
 
 afterAll(async () => {
-  await browser?.close();
+  await page?.close();
   await gateway?.stop();
 });
 

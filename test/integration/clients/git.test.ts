@@ -1,5 +1,5 @@
 /**
- * Git over smart HTTP through the gateway: a clone, a push and a fetch of a repository of more than 50 MB, with
+ * Git over smart HTTP through the gateway: a clone, a push and a fetch of a repository of more than 12 MB, with
  * `git http-backend` behind it and an API key in front. Git sends what few clients do: long chunked uploads,
  * compressed request bodies, and a probe before it uploads.
  */
@@ -13,8 +13,8 @@ import { startGitBackend, type GitBackend } from '../../support/backends/git-bac
 import { generateRepository, gitClient, type GitClient } from '../../support/programs/git-repository.ts';
 import { requireProgram } from '../../support/programs/programs.ts';
 
-const REPOSITORY_MEBIBYTES = 52;
-const REPOSITORY_BYTES_MIN = 50_000_000;
+const REPOSITORY_MEBIBYTES = 12;
+const REPOSITORY_BYTES_MIN = 12_000_000;
 
 let folder: string;
 let git: GitClient;
@@ -63,7 +63,7 @@ afterAll(async () => {
 
 // Each step works on what the one before has left, as a developer would.
 describe('git', { timeout: 90_000 }, () => {
-  it('push uploads more than 50 MB, chunked, and the server has every reference', async () => {
+  it('push uploads more than 12 MB, chunked, and the server has every reference', async () => {
     await git.must(local('work'), 'remote', 'add', 'origin', remote());
     await git.must(local('work'), '-c', credentials, 'push', '--quiet', '--all', 'origin');
     const upload = backend.requests.find((request) => request.bytes > REPOSITORY_BYTES_MIN);

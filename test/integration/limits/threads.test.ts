@@ -86,8 +86,8 @@ function ruleOf(algorithm: LimitAlgorithm, requests: number, windowMs: number): 
 describe.each(ALGORITHMS)('%s under four threads', (algorithm) => {
   it('admits exactly the limit when the time does not advance', async () => {
     const memory = createLimitMemory({ counterBytes: 2 ** 17 });
-    const rule = ruleOf(algorithm, 20_011, 60_000);
-    const reports = await hammerTogether({ memory, rule, fixedMs: FIXED_MS }, 600, 1);
+    const rule = ruleOf(algorithm, 10_007, 60_000);
+    const reports = await hammerTogether({ memory, rule, fixedMs: FIXED_MS }, 300, 1);
     expect(Math.min(...reports.map((report) => report.calls))).toBeGreaterThan(0);
     expect(reports.reduce((calls, report) => calls + report.calls, 0)).toBeGreaterThan(2 * rule.requests);
     expect(freeAtMs(reports, 0)).toHaveLength(rule.requests);
@@ -97,7 +97,7 @@ describe.each(ALGORITHMS)('%s under four threads', (algorithm) => {
     const memory = createLimitMemory({ counterBytes: 2 ** 17 });
     const rule = ruleOf(algorithm, 1000, 250);
     const subjects = 5;
-    const reports = await hammerTogether({ memory, rule }, 800, subjects);
+    const reports = await hammerTogether({ memory, rule }, 600, subjects);
     for (let subject = 0; subject < subjects; subject++) {
       const log = freeAtMs(reports, subject);
       expect(log.length).toBeGreaterThanOrEqual(2 * rule.requests);
@@ -111,7 +111,7 @@ describe.each(ALGORITHMS)('%s under four threads', (algorithm) => {
     const rule = ruleOf(algorithm, 100_000, 3_600_000);
     const job = { subjects: 12 };
     const survivor = await ready({ memory, rule, fixedMs: FIXED_MS, owner: 1, job });
-    const report = hammer(survivor, 900);
+    const report = hammer(survivor, 500);
     const reported = report.then(() => true);
     let deaths = 0;
     while (!(await Promise.race([reported, pause(0).then(() => false)]))) {
@@ -141,11 +141,11 @@ describe('two limits at once under four threads', () => {
     ['token_bucket', 'fixed_window'],
   ] as const)('what %s refuses takes nothing of the %s beside it', async (one, other) => {
     const memory = createLimitMemory({ counterBytes: 2 ** 21 });
-    const subjects = 500;
+    const subjects = 250;
     const rule = ruleOf(one, 20, 60_000);
     const beside = { ...ruleOf(other, 30_000, 60_000), id: 'ip' };
     // The last permit of each subject is where threads meet.
-    const reports = await hammerTogether({ memory, rule, beside, fixedMs: FIXED_MS }, 600, subjects);
+    const reports = await hammerTogether({ memory, rule, beside, fixedMs: FIXED_MS }, 300, subjects);
     for (let subject = 0; subject < subjects; subject++) {
       expect(freeAtMs(reports, subject)).toHaveLength(rule.requests);
     }

@@ -1,6 +1,6 @@
 /**
  * Everything that a backend can do wrong, one after the other (docs/reference/backend-faults.md): what clients
- * get, that a POST reached the backend at most once, and that the next thousand exchanges through the same gateway,
+ * get, that a POST reached the backend at most once, and that the next three hundred exchanges through the same gateway,
  * over the same pool of connections, are right. What is random about such faults is in engine/pool-safety.test.ts.
  */
 // oxlint-disable vitest/expect-expect -- expectRefusal is an assertion
@@ -39,7 +39,7 @@ import { pem } from '../../support/data/pem.ts';
 import type { Certificate } from '../../support/backends/socket-server.ts';
 import { steadily } from '../../support/measure/steady.ts';
 
-const GOOD_EXCHANGES = 1_000;
+const GOOD_EXCHANGES = 300;
 const AT_ONCE = 3;
 const METHODS = ['GET', 'POST'] as const;
 

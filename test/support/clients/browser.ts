@@ -30,8 +30,6 @@ const ARGUMENTS = [
 
 export interface TestBrowser {
   readonly browser: Browser;
-  /** A font file that the browser can load. */
-  readonly fontFile: string;
   /** Of what it leaves in its home folder; a part of `close`. */
   readonly removeHome: () => void;
   close(): Promise<void>;
@@ -67,6 +65,11 @@ async function keptBrowser(): Promise<Browser> {
   }
 }
 
+/** Path of a font file that the browser can load. */
+export function fontFile(): string {
+  return join(unpackedChromium(), 'fonts/fonts/Open_Sans/OpenSans-Regular.ttf');
+}
+
 export async function startBrowser(): Promise<TestBrowser> {
   const pack = unpackedChromium();
   const home = mkdtempSync(join(tmpdir(), 'headgate-browser-'));
@@ -77,7 +80,6 @@ export async function startBrowser(): Promise<TestBrowser> {
       const removeHome = (): void => rmSync(home, { recursive: true, force: true });
       return {
         browser,
-        fontFile: join(pack, 'fonts/fonts/Open_Sans/OpenSans-Regular.ttf'),
         removeHome,
         close: async () => {
           await browser.close();
