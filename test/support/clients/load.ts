@@ -34,7 +34,8 @@ async function floodByWrk(
   path: string,
   { connections, seconds, timeoutSecs = 2 }: Flood,
 ): Promise<Flooded> {
-  const bounds = [`-c${connections}`, `-d${seconds}s`, `--timeout=${timeoutSecs}s`];
+  // It takes whole seconds.
+  const bounds = [`-c${connections}`, `-d${Math.ceil(seconds)}s`, `--timeout=${timeoutSecs}s`];
   const args = ['-t1', ...bounds, `${gateway.proxy}${path}`];
   const { code, stdout, stderr } = await run(wrk, args);
   const requests = Number(/(\d+) requests in/.exec(stdout)?.[1]);
