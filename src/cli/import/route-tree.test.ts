@@ -145,7 +145,7 @@ describe('versions of an import', () => {
           }
         },
       ),
-      { numRuns: 2000 },
+      { numRuns: 700 },
     );
   });
 

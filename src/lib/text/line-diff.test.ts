@@ -50,7 +50,7 @@ describe('the difference of two texts', () => {
           });
           expect(execFileSync('cat', ['x'], { cwd: folder, encoding: 'utf8' })).toBe(after);
         }),
-        { numRuns: 40 },
+        { numRuns: 20 },
       );
     } finally {
       rmSync(folder, { recursive: true });

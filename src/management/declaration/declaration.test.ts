@@ -477,7 +477,7 @@ describe('any configuration', () => {
           expect(shown).toEqual(await dump(fresh));
         }
       }),
-      { numRuns: 6 },
+      { numRuns: 4 },
     );
   }, 120_000);
 });

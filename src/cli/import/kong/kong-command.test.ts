@@ -327,9 +327,11 @@ describe('nothing is lost in silence', () => {
   });
 
   it('shows another value of any member in the result, or says why it does not', async () => {
-    const before = imported(SHOP);
+    const before = JSON.stringify(imported(SHOP).app);
     const silent: string[] = [];
     const invalid: string[] = [];
+    // Most other values are left out alike.
+    const checked = new Set<string>();
     for (const leaf of leaves) {
       for (const value of ['other-value-1', 977, true, 'https://other.example.com', ['/odd'], { odd: 1 }]) {
         const document = structuredClone(SHOP) as Json;
@@ -337,9 +339,11 @@ describe('nothing is lost in silence', () => {
         if (parent[name] === value || leaf === '/_format_version') continue;
         parent[name] = value;
         const after = imported(document);
-        const isSame = JSON.stringify(after.app) === JSON.stringify(before.app);
+        const text = JSON.stringify(after.app);
+        const isSame = text === before;
         if (isSame && !covered(after.findings, leaf)) silent.push(`${leaf} = ${JSON.stringify(value)}`);
-        if (isSame) continue;
+        if (isSame || checked.has(text)) continue;
+        checked.add(text);
         const { errors } = await checkOffline({ apps: { kong: after.app } });
         if (errors.length > 0) invalid.push(`${leaf} = ${JSON.stringify(value)}: ${JSON.stringify(errors)}`);
       }
@@ -356,7 +360,7 @@ describe('nothing is lost in silence', () => {
         const result = importKong(document, OPTIONS);
         expect('problem' in result || result.app !== undefined).toBe(true);
       }),
-      { numRuns: 1_000 },
+      { numRuns: 400 },
     );
   });
 

@@ -282,14 +282,18 @@ describe('nothing is lost in silence', () => {
     const before = JSON.stringify(imported(SHOP).app);
     const silent: string[] = [];
     const invalid: string[] = [];
+    // Most other values are left out alike.
+    const checked = new Set<string>();
     for (const leaf of leaves) {
       for (const value of ['other-value-1', 977, ['/odd'], { odd: 1 }]) {
         const after = imported(changedAt(leaf, value));
         // An order that concerns no other router.
         if (leaf.endsWith('/priority')) continue;
-        const isSame = JSON.stringify(after.app) === before;
+        const text = JSON.stringify(after.app);
+        const isSame = text === before;
         if (isSame && !covered(after.findings, leaf)) silent.push(`${leaf} = ${JSON.stringify(value)}`);
-        if (isSame) continue;
+        if (isSame || checked.has(text)) continue;
+        checked.add(text);
         const { errors } = await checkOffline({ apps: { traefik: after.app } });
         if (errors.length > 0) invalid.push(`${leaf} = ${JSON.stringify(value)}: ${JSON.stringify(errors)}`);
       }
