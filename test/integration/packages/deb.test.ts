@@ -134,13 +134,17 @@ describe.skipIf(missing !== undefined)('the Debian package', () => {
   });
 });
 
-/** A release with another text in the file of settings: an upgrade must not ask which of the two to keep. */
+/**
+ * A release with another text in the file of settings: an upgrade must not ask which of the two to keep. It has no
+ * Node.js, most of a package, as nothing starts it.
+ */
 function makeOtherRelease(deb: string, other: string): void {
   const tree = `${other}.tree`;
   execFileSync('dpkg-deb', ['--raw-extract', deb, tree]);
   const templates = globSync('{etc,usr/share}/headgate/headgate.env', { cwd: tree });
   expect(templates).toHaveLength(1);
   for (const path of templates) appendFileSync(join(tree, path), '# One more comment.\n');
+  rmSync(join(tree, 'usr/lib/headgate/node'), { recursive: true });
   execFileSync('sed', ['-i', 's/^Version: .*/Version: 99.0.0/', join(tree, 'DEBIAN/control')]);
   execFileSync('dpkg-deb', ['-Znone', '--build', tree, other]);
   rmSync(tree, { recursive: true });

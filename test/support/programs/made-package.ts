@@ -11,7 +11,7 @@ export const PACKAGING_MS = 600_000;
 /** Half a minute less of one processor for each of them; `npm run test:packages` has them as a release has them. */
 const LIGHT = {
   NODE_OPTIONS: `--require=${resolve(import.meta.dirname, 'light-gzip.cjs')}`,
-  DPKG_DEB_COMPRESSOR_TYPE: 'gzip',
+  DPKG_DEB_COMPRESSOR_TYPE: 'none',
 };
 
 /** The paths that it prints, one for each file. */
