@@ -23,7 +23,10 @@ import { startTcpRelay, type TcpRelay } from '../../support/backends/tcp-relay.t
 import { awakeMs } from '../../support/measure/steady.ts';
 
 const TIMEOUT_MS = 90_000;
+/** Of a client; each of what goes wrong here lasts for much longer. */
+const ASK_PAUSE_MS = 25;
 const CLUSTER = {
+  GATEWAY_WORKERS: '1',
   GATEWAY_CLUSTER__HEARTBEAT_MS: '200',
   GATEWAY_CLUSTER__NODE_TIMEOUT_MS: '2000',
   GATEWAY_CLUSTER__WRITE_WAIT_MS: '1000',
@@ -92,7 +95,7 @@ describe('two gateways', () => {
       const logged = () => a.logs().filter(({ msg }) => msg === 'the database cannot be written');
       const before = logged().length;
       await server.query(url, breaking);
-      const load = traffic([a, b]);
+      const load = traffic([a, b], ASK_PAUSE_MS);
       await refusedInTime(a);
       const reason = `The database cannot be written: ${why}`;
       await expect.poll(async () => (await a.api('GET', '//readyz')).body.data.reason, BACK).toBe(reason);
@@ -117,7 +120,7 @@ describe('two gateways', () => {
   test(
     'whose server is slow, or cannot be reached',
     async () => {
-      const load = traffic([a, b]);
+      const load = traffic([a, b], ASK_PAUSE_MS);
       relay.delay(1_000);
       await refusedInTime(a);
       await refusedInTime(b);
@@ -137,7 +140,7 @@ describe('two gateways', () => {
   test(
     'whose server is stopped; one of them starts meanwhile',
     async () => {
-      const load = traffic([a]);
+      const load = traffic([a], ASK_PAUSE_MS);
       await expect.poll(() => existsSync(join(folder, 'b', 'copy.snapshot')), BACK).toBe(true);
       await b.stop();
       await server.crash();
@@ -157,7 +160,7 @@ describe('two gateways', () => {
   test(
     'whose server fails over to one with the same data, and to one that lacks the last writes',
     async () => {
-      const load = traffic([a, b]);
+      const load = traffic([a, b], ASK_PAUSE_MS);
       await server.crash();
       const same = await server.copyData();
       const older = await server.copyData();
