@@ -14,18 +14,24 @@ import { type PostgresServer, startPostgres } from '../../support/programs/postg
 const TIMEOUT = { timeout: 90_000 };
 const TAKE_OVER = ['start', '--take-over'];
 let server: PostgresServer;
+/** Of an empty database with tables, from which that of each test is made. */
+let template: string;
 let folder: string;
 let url: string;
 let gateways: TestGateway[];
 
 beforeAll(async () => {
   server = await startPostgres('fsync=off');
+  const migrated = await server.createDatabase();
+  template = migrated.slice(migrated.lastIndexOf('/') + 1);
+  const { code, output } = await runToEnd({ GATEWAY_DATABASE_URL: migrated }, ['migrate']);
+  if (code !== 0) throw new Error(output);
 }, 60_000);
 afterAll(() => server.stop());
 
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'headgate-folder-'));
-  url = await server.createDatabase();
+  url = await server.createDatabase(`template ${template}`);
   gateways = [];
 });
 afterEach(async () => {
@@ -33,7 +39,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const settings = (): Record<string, string> => ({ GATEWAY_DATABASE_URL: url, GATEWAY_AUTO_MIGRATE: 'true' });
+const settings = (): Record<string, string> => ({ GATEWAY_DATABASE_URL: url });
 
 type Ports = Pick<TestGateway, 'managementPort' | 'proxyPort'>;
 
@@ -70,7 +76,7 @@ const attempt = (cwd = folder) =>
   );
 
 describe('two gateways on PostgreSQL in one folder', TIMEOUT, () => {
-  it('do not share their files: the second is refused with the setting to change', async () => {
+  it('do not share their files: the second is refused with the setting to change, until the first was killed', async () => {
     const first = await start();
     const { code, output } = await attempt();
     expect(code).toBe(1);
@@ -81,35 +87,41 @@ describe('two gateways on PostgreSQL in one folder', TIMEOUT, () => {
     expect((await first.api('GET', '/apps')).status).toBe(200);
     // And the first one is still the one to take over from.
     expect(existsSync(join(folder, 'data/headgate.pid'))).toBe(true);
-  });
-
-  it('that start at the same moment are distinguished, too', async () => {
-    await start().then((gateway) => gateway.stop());
-    const results = await Promise.allSettled([start(), start(), start()]);
-    expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
-    for (const result of results) {
-      if (result.status === 'rejected') expect(String(result.reason)).toContain('GATEWAY_SNAPSHOT_FILE');
-    }
-  });
-
-  it('run side by side with a snapshot file each, and each is taken over by itself', async () => {
-    const [first, second] = [await start(), await start({ GATEWAY_SNAPSHOT_FILE: 'data/second.snapshot' })];
-    expect(existsSync(join(folder, 'data/second.pid'))).toBe(true);
-    const exited = once(first.process, 'exit');
-    await start({}, TAKE_OVER, first);
-    expect((await exited)[0]).toBe(0);
-    expect(second.process.exitCode).toBeNull();
-    expect((await second.api('GET', '/nodes')).body.data.nodes).toHaveLength(2);
-  });
-
-  it('that was killed leaves no claim, and neither does a copy of its folder', async () => {
-    const first = await start();
+    // A copy of its folder claims nothing, and neither does one that was killed.
     const copy = join(folder, 'copy');
     cpSync(join(folder, 'data'), join(copy, 'data'), { recursive: true });
     const beside = await startGateway({ folder: copy, env: settings() });
     gateways.push(beside);
     await first.kill();
     expect((await (await start()).api('GET', '/apps')).status).toBe(200);
+  });
+
+  it('that start at the same moment are distinguished, too', async () => {
+    const results = await Promise.allSettled([start(), start()]);
+    expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    for (const result of results) {
+      if (result.status === 'rejected') expect(String(result.reason)).toContain('GATEWAY_SNAPSHOT_FILE');
+    }
+  });
+
+  it('run side by side with a snapshot file each, have names of their own, and are taken over each by itself', async () => {
+    const first = await start();
+    const second = await start({ GATEWAY_SNAPSHOT_FILE: 'data/second.snapshot' });
+    expect(existsSync(join(folder, 'data/second.pid'))).toBe(true);
+    const namesOf = async (gateway: TestGateway): Promise<string[]> => {
+      const { nodes } = (await gateway.api('GET', '/nodes')).body.data as { nodes: { name: string }[] };
+      return nodes.map(({ name }) => name).toSorted();
+    };
+    const names = gateways.map(({ managementPort }) => `${hostname()}:${managementPort}`).toSorted();
+    expect(await namesOf(first)).toEqual(names);
+    await first.stop();
+    const restarted = await start({}, [], first);
+    expect(await namesOf(restarted)).toEqual(names);
+    const exited = once(restarted.process, 'exit');
+    await start({}, TAKE_OVER, first);
+    expect((await exited)[0]).toBe(0);
+    expect(second.process.exitCode).toBeNull();
+    expect(await namesOf(second)).toEqual(names);
   });
 });
 
@@ -153,21 +165,6 @@ describe('takeovers of a gateway that is still starting', TIMEOUT, () => {
     expect((await after.api('GET', '/apps')).status).toBe(200);
     expect(await after.stop()).toBe(0);
     expect(readdirSync(data).filter((name) => name.includes('.pid'))).toEqual([]);
-  });
-});
-
-describe('the name of a gateway', TIMEOUT, () => {
-  it('is another one for each of a host, and the same after a restart', async () => {
-    const first = await start();
-    await start({ GATEWAY_SNAPSHOT_FILE: 'data/second.snapshot' });
-    const namesOf = async (gateway: TestGateway): Promise<string[]> => {
-      const { nodes } = (await gateway.api('GET', '/nodes')).body.data as { nodes: { name: string }[] };
-      return nodes.map(({ name }) => name).toSorted();
-    };
-    const names = gateways.map(({ managementPort }) => `${hostname()}:${managementPort}`).toSorted();
-    expect(await namesOf(first)).toEqual(names);
-    await first.stop();
-    expect(await namesOf(await start({}, [], first))).toEqual(names);
   });
 });
 
