@@ -29,8 +29,8 @@ export interface Soak {
    * the first of these flush code and pages that changes without a pause have left.
    */
   readonly settleSeconds: number;
-  /** Share of what the gateway can do. */
-  readonly load: number;
+  /** Share of what the gateway can do, which is measured first; or exchanges in a second. */
+  readonly load: number | { readonly perSecond: number };
   readonly connections: number;
   /**
    * How often memory is read for a sample, which is the lowest: what has become garbage since the collection is in each
@@ -120,12 +120,17 @@ async function runSoak(options: Soak, gateway: TestGateway, load: SoakLoad): Pro
   const before = descriptorsOf(gateway);
   const churn = new SoakChurn(gateway, load, options.churnStepMs);
   const churning = churn.run();
-  // What it can do while changes come as they will come afterwards.
-  const capacity = await reportOf(gateway, load, options, Infinity, CAPACITY_MS);
-  const perSecond = pace(capacity) * options.load;
+  const reports: SoakReport[] = [];
+  let perSecond: number;
+  if (typeof options.load === 'number') {
+    // What it can do while changes come as they will come afterwards.
+    const capacity = await reportOf(gateway, load, options, Infinity, CAPACITY_MS);
+    reports.push(capacity);
+    perSecond = pace(capacity) * options.load;
+  } else ({ perSecond } = options.load);
   churn.stepMs = 0;
   const pressedSeconds = options.warmUpSeconds - options.settleSeconds;
-  const warmUp = await reportOf(gateway, load, options, perSecond, pressedSeconds * 1000);
+  reports.push(await reportOf(gateway, load, options, perSecond, pressedSeconds * 1000));
   churn.stepMs = options.churnStepMs;
   // Begun anew, so that what the warm-up was behind with is not made up for.
   load.start(gateway.proxyPort, options.connections, perSecond);
@@ -133,7 +138,7 @@ async function runSoak(options: Soak, gateway: TestGateway, load: SoakLoad): Pro
   churn.stop();
   await churning;
   const report = await load.stop();
-  const reports = [capacity, warmUp, report];
+  reports.push(report);
   const counters = await countersOf(gateway, reports, [...keys, ...churn.keys], keys[0]);
   load.close();
   await until(async () => (await idleUpstream(gateway)) === 0, 30_000);
