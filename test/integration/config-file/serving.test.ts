@@ -70,33 +70,33 @@ describe('a start with configuration files', () => {
     expect(none).toMatch(/keys\.yaml:5:13: \/apps\/a\/keys\/one needs a value, since there is no database/);
   });
 
-  it('warns in the log of what is valid and probably not meant, with its place', TIMEOUT, async () => {
-    const app = `    default_policy: { rate_limit: { requests: 2, window_seconds: 60 } }\n`;
-    const path = rig.write('limit.yaml', configYaml({ port, app }));
-    const gateway = await rig.start('limit.yaml');
-    const found = gateway.logs().filter(({ warnings }) => warnings !== undefined);
-    expect(found).toMatchObject([{ level: 'warn', file: path }]);
-    expect(found[0]?.['warnings']).toEqual([
-      expect.stringMatching(
-        /limit\.yaml:5:\d+: \/apps\/a\/default_policy\/rate_limit\/enabled: .*Set `enabled`/,
-      ),
-    ]);
-    // The same files once more say nothing new.
-    process.kill(gateway.process.pid ?? 0, 'SIGHUP');
-    await until(() => gateway.logs().some(({ msg }) => msg === 'the configuration files are read again'));
-    expect(gateway.logs().filter(({ warnings }) => warnings !== undefined)).toHaveLength(1);
-  });
-
-  it('tells an admin token once, which ends with the process', TIMEOUT, async () => {
-    rig.write('token.yaml', configYaml({ port }));
-    const gateway = await rig.start('token.yaml', { env: { GATEWAY_ADMIN_TOKEN: '' } });
-    const tokens = await until(() => gateway.output().match(/hga_[A-Za-z0-9_-]{49}/g) ?? undefined);
-    expect(tokens).toHaveLength(1);
-    await expect.poll(() => gateway.output()).toContain('is lost when this process ends');
-    const { status } = await gateway.api('GET', '/apps', undefined, bearer(tokens[0] ?? ''));
-    expect(status).toBe(200);
-    expect(existsSync(join(rig.folder, 'data/admin-token'))).toBe(false);
-  });
+  it(
+    'warns in the log of what is valid and probably not meant, and tells an admin token',
+    TIMEOUT,
+    async () => {
+      const app = `    default_policy: { rate_limit: { requests: 2, window_seconds: 60 } }\n`;
+      const path = rig.write('limit.yaml', configYaml({ port, app }));
+      const gateway = await rig.start('limit.yaml', { env: { GATEWAY_ADMIN_TOKEN: '' } });
+      const found = gateway.logs().filter(({ warnings }) => warnings !== undefined);
+      expect(found).toMatchObject([{ level: 'warn', file: path }]);
+      expect(found[0]?.['warnings']).toEqual([
+        expect.stringMatching(
+          /limit\.yaml:5:\d+: \/apps\/a\/default_policy\/rate_limit\/enabled: .*Set `enabled`/,
+        ),
+      ]);
+      // The same files once more say nothing new.
+      process.kill(gateway.process.pid ?? 0, 'SIGHUP');
+      await until(() => gateway.logs().some(({ msg }) => msg === 'the configuration files are read again'));
+      expect(gateway.logs().filter(({ warnings }) => warnings !== undefined)).toHaveLength(1);
+      // Once, and it ends with the process.
+      const tokens = await until(() => gateway.output().match(/hga_[A-Za-z0-9_-]{49}/g) ?? undefined);
+      expect(tokens).toHaveLength(1);
+      await expect.poll(() => gateway.output()).toContain('is lost when this process ends');
+      const { status } = await gateway.api('GET', '/apps', undefined, bearer(tokens[0] ?? ''));
+      expect(status).toBe(200);
+      expect(existsSync(join(rig.folder, 'data/admin-token'))).toBe(false);
+    },
+  );
 });
 
 describe('a gateway with configuration files', () => {
@@ -227,29 +227,26 @@ describe('ids of records from files', () => {
     return lists.flat().map(({ id }) => id as string);
   };
 
-  it('are the same on another node and after a restart, also for expired keys', TIMEOUT, async () => {
-    const app = `    keys:\n      old: { token: '\${env:MOBILE_KEY}', expires_at: '2020-01-01T00:00:00Z' }\n`;
-    rig.write('ids.yaml', configYaml({ port, app, endpoints: ['GET /x', 'POST /x', 'GET /y/{id}'] }));
-    const env = { MOBILE_KEY: KEY };
-    const one = await rig.start('ids.yaml', { env });
-    const two = await rig.start('ids.yaml', { env });
-    const first = await ids(one);
-    expect(new Set(first).size).toBe(7);
-    expect(await ids(two)).toEqual(first);
-    await two.kill();
-    expect(await ids(await rig.start('ids.yaml', { env }))).toEqual(first);
-  });
-
-  it('of a removed and declared again app are the same', TIMEOUT, async () => {
-    rig.write('again.yaml', configYaml({ port }));
-    const gateway = await rig.start('again.yaml');
-    const [{ id }] = await gateway.must('GET', '/apps');
-    rig.write('again.yaml', 'apps: {}\n');
-    await untilStatus(gateway, '/a/v1/x', 404);
-    rig.write('again.yaml', configYaml({ port }));
-    await untilStatus(gateway, '/a/v1/x', 200);
-    expect((await gateway.must('GET', '/apps'))[0].id).toBe(id);
-  });
+  it(
+    'are the same on another node, for expired keys, and of an app that was removed meanwhile',
+    TIMEOUT,
+    async () => {
+      const app = `    keys:\n      old: { token: '\${env:MOBILE_KEY}', expires_at: '2020-01-01T00:00:00Z' }\n`;
+      const text = configYaml({ port, app, endpoints: ['GET /x', 'POST /x', 'GET /y/{id}'] });
+      rig.write('ids.yaml', text);
+      const env = { MOBILE_KEY: KEY };
+      const one = await rig.start('ids.yaml', { env });
+      const first = await ids(one);
+      expect(new Set(first).size).toBe(7);
+      rig.write('ids.yaml', 'apps: {}\n');
+      await untilStatus(one, '/a/v1/x', 404);
+      rig.write('ids.yaml', text);
+      await untilStatus(one, '/a/v1/x', 200);
+      expect(await ids(one)).toEqual(first);
+      // Nothing is stored: a restart is as another node.
+      expect(await ids(await rig.start('ids.yaml', { env }))).toEqual(first);
+    },
+  );
 });
 
 describe('a takeover with configuration files', () => {
