@@ -52,7 +52,13 @@ beforeAll(async () => {
     [':8080', `:${ports.traffic}`],
     ['/etc/', `${folder}/etc/`],
   ];
-  settings = { GATEWAY_PROXY__PORT: String(ports.traffic), GATEWAY_SERVER__PORT: String(ports.management) };
+  settings = {
+    GATEWAY_PROXY__PORT: String(ports.traffic),
+    GATEWAY_SERVER__PORT: String(ports.management),
+    // As on a machine with one processor; what the page shows does not depend on it.
+    GATEWAY_WORKERS: '1',
+    GATEWAY_WORKER_SPARE: 'false',
+  };
   makeMachines();
 }, START_TIMEOUT_MS);
 
