@@ -161,7 +161,7 @@ function startClients(): { stop(): Promise<{ readonly sent: number; readonly fai
         failures.push(`${method} ${String((error as Error).cause ?? error)}`);
       }
       // At the pace of people: what is counted is failures and not throughput.
-      await new Promise((next) => setTimeout(next, 5));
+      await new Promise((next) => setTimeout(next, 50));
     }
   };
   const clients = Array.from({ length: CLIENTS }, (_, index) => client(index % 2 === 0 ? 'GET' : 'POST'));
