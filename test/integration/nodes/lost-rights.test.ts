@@ -20,7 +20,11 @@ beforeAll(async () => {
     grant select, insert, update, delete on all tables in schema ${schema} to gateway`);
   const url = new URL(owner);
   url.username = 'gateway';
-  const env = { GATEWAY_AUTO_MIGRATE: 'false', GATEWAY_CLUSTER__HEARTBEAT_MS: '200' };
+  const env = {
+    GATEWAY_AUTO_MIGRATE: 'false',
+    GATEWAY_CLUSTER__HEARTBEAT_MS: '200',
+    GATEWAY_WORKERS: '1',
+  };
   gateway = await startNode({ url: url.href, folder: rig.folder, name: 'a', env });
   await makeService(gateway, rig.origin);
 }, 90_000);

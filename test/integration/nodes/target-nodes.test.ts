@@ -35,7 +35,11 @@ beforeAll(async () => {
       url,
       folder: rig.folder,
       name,
-      env: { GATEWAY_ZONE: `zone-${name}`, GATEWAY_DISCOVERY__FOLDER: lists(name) },
+      env: {
+        GATEWAY_WORKERS: '1',
+        GATEWAY_ZONE: `zone-${name}`,
+        GATEWAY_DISCOVERY__FOLDER: lists(name),
+      },
     });
   a = await start('a');
   b = await start('b');

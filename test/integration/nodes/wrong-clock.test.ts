@@ -15,7 +15,7 @@ beforeAll(async () => {
   rig = await startNodesRig();
   const url = await rig.server.createDatabase();
   const start = (name: string, env = {}): Promise<TestGateway> =>
-    startNode({ url, folder: rig.folder, name, env });
+    startNode({ url, folder: rig.folder, name, env: { GATEWAY_WORKERS: '1', ...env } });
   right = await start('right');
   wrong = await start('wrong', { NODE_OPTIONS: `--require=${SKEWED_CLOCK}`, TEST_CLOCK_SKEW_MS: '-30000' });
 }, START_MS);
