@@ -1,6 +1,6 @@
 /**
  * A store of limits that stands still again and again, and comes back (test/scenarios/limit-stalls-suite.ts;
- * test/soak/ has more stalls and returns), or not for long.
+ * test/soak/ has more stalls, returns and gateways), or not for long.
  */
 import { describe, expect, it } from 'vitest';
 import { admittedBetween, deepestDebt } from '../scenarios/limit-stalls.ts';
@@ -8,7 +8,7 @@ import { limitReturns, limitStalls, rule, stallRuns } from '../scenarios/limit-s
 
 const run = stallRuns();
 limitStalls(run, 60);
-limitReturns(run, 2);
+limitReturns(run, 2, [3]);
 
 describe('a long outage', { timeout: 60_000 }, () => {
   const OUTAGE = { answersMs: 5_000, stallsMs: 30_000, untilMs: 35_000 };

@@ -124,13 +124,20 @@ export function limitStalls(run: (scenario: StallScenario) => Promise<Admission[
   });
 }
 
-/** @param returns how many moments of the window in which the store comes back */
-export function limitReturns(run: (scenario: StallScenario) => Promise<Admission[]>, returns: number): void {
+/**
+ * @param returns how many moments of the window in which the store comes back
+ * @param counts of gateways, one after the other
+ */
+export function limitReturns(
+  run: (scenario: StallScenario) => Promise<Admission[]>,
+  returns: number,
+  counts: readonly number[],
+): void {
   describe.each(MODES)('a store that comes back within a window, %s', { timeout: 60_000 }, (mode) => {
     it.each(['fixed_window', 'sliding_window', 'token_bucket'] as const)(
       '%s: at fifteen times the limit not one request more',
       async (algorithm) => {
-        for (const nodes of [2, 3]) {
+        for (const nodes of counts) {
           for (let backMs = 4_050; backMs < 5_900; backMs += 1_522 / (returns - 1)) {
             const window = rule(algorithm, mode, 99, 2_000);
             const admissions = await run({

@@ -3,4 +3,4 @@ import { limitReturns, limitStalls, stallRuns } from '../scenarios/limit-stalls-
 
 const run = stallRuns();
 limitStalls(run, 120);
-limitReturns(run, 3);
+limitReturns(run, 3, [2, 3]);

@@ -6,7 +6,7 @@
 import { expect, it } from 'vitest';
 import { configChurn } from '../../scenarios/config-churn.ts';
 
-const CHANGES = 200;
+const CHANGES = 120;
 /** What the full size asks for; a machine that is busy takes longer. */
 const CHANGES_PER_SECOND = 167;
 
