@@ -61,7 +61,7 @@ export interface Pebble {
 }
 
 export const ORDER_PATH = '/order-plz';
-const HUGE_BYTES = 64 * 1_048_576;
+const HUGE_BYTES = 4 * 1_048_576;
 
 export async function startPebble(options: PebbleOptions): Promise<Pebble> {
   const program = installedProgram('pebble', 'pebble');
