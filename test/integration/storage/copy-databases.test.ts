@@ -17,7 +17,9 @@ import {
 } from '../../scenarios/copying.ts';
 import { MAIN, runToEnd, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { startOrigin, type Origin } from '../../support/backends/origin.ts';
+import { SECRET } from '../../support/data/jwts.ts';
 import { startPostgres, type PostgresServer } from '../../support/programs/postgres.ts';
+import { createService } from '../../support/traffic.ts';
 import { until } from '../../support/measure/until.ts';
 
 const TIMEOUT_MS = 90_000;
@@ -316,7 +318,9 @@ test(
 
     const home = mkdtempSync(join(folder, 'own-key-'));
     const own = await startGateway({ folder: home });
-    await fillGateway(own, origin.port);
+    await createService(own, 'signed', origin.port, {
+      app: { default_policy: { auth: { auth_type: 'jwt', jwt: { secret: SECRET } } } },
+    });
     await own.stop();
     const moved = await copy(`sqlite://${join(home, 'headgate.db')}`, url, {});
     expect(moved.output).toMatch(
