@@ -76,7 +76,7 @@ it('any configuration is the same bytes in either database, and from one to the 
         expect(await made(onSqlite, withSecrets(read(yaml)))).toBe(yaml);
         expect(await made(back, withSecrets(read(await dump(onSqlite))))).toBe(yaml);
       }),
-      { numRuns: 12 },
+      { numRuns: 8 },
     );
   } finally {
     await Promise.all([first.close(), second.close()]);

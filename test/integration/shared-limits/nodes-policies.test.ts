@@ -162,7 +162,7 @@ describe('with a store that nodes share', () => {
 });
 
 describe('how often each gateway asks the store', () => {
-  const REQUESTS = 100;
+  const REQUESTS = 50;
   const MANY = 1_000_000;
 
   it.each(['leased', 'exact'] as const)(

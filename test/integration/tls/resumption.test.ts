@@ -20,7 +20,7 @@ const TLS = resolve(import.meta.dirname, '../../support/tls');
 const VERSIONS = ['TLSv1.2', 'TLSv1.3'] as const;
 /** Under the default certificate, under another one, and without a name. */
 const NAMES = ['backend.test', 'site.test', undefined];
-const RESUMPTIONS = 60;
+const RESUMPTIONS = 30;
 const PATIENCE_MS = 20_000;
 
 const closers = closeAfterEach();
@@ -93,7 +93,7 @@ const workersOf = async (gateway: TestGateway): Promise<string> =>
   /^headgate_workers (\d+)$/m.exec(String((await gateway.api('GET', '//metrics')).body))?.[1] ?? '';
 
 describe('sessions of TLS, with three workers', { timeout: 90_000 }, () => {
-  it('are resumed by each of them: 60 of 60, in both versions and under each certificate', async () => {
+  it('are resumed by each of them: 30 of 30, in both versions and under each certificate', async () => {
     const { gateway } = await start();
     for (const version of VERSIONS) {
       for (const servername of NAMES) {
