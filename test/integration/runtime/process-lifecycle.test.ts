@@ -41,7 +41,7 @@ afterEach(async () => {
 
 async function gatewayFor(env: Readonly<Record<string, string>>, folder?: string): Promise<TestGateway> {
   const gateway = await startGateway({
-    env: { ...WITH_SPARE, ...env },
+    env,
     ...(folder === undefined ? {} : { folder }),
   });
   cleanups.push(() => gateway.kill());
@@ -72,7 +72,7 @@ describe('the death of a worker', () => {
     'the others serve on, it is replaced, and nothing that was counted or configured is lost',
     TIMEOUT,
     async () => {
-      const gateway = await gatewayFor({ ...TWO_WORKERS, ...INSPECTABLE });
+      const gateway = await gatewayFor({ ...TWO_WORKERS, ...WITH_SPARE, ...INSPECTABLE });
       await createService(gateway, 'a', origin.port);
       await createService(gateway, 'limited', origin.port, {
         app: {
@@ -108,7 +108,7 @@ describe('the death of a worker', () => {
   );
 
   it('with every worker dead at once the process lives, and serves again', TIMEOUT, async () => {
-    const gateway = await gatewayFor({ ...TWO_WORKERS, ...INSPECTABLE });
+    const gateway = await gatewayFor({ ...TWO_WORKERS, ...WITH_SPARE, ...INSPECTABLE });
     await createService(gateway, 'a', origin.port);
     await crashWorkers(gateway, () => true);
     await until(async () => {
@@ -181,7 +181,7 @@ describe('an orderly stop', () => {
         finish.push(() => response.end('end'));
       });
       cleanups.push(() => slow.close());
-      const gateway = await gatewayFor(TWO_WORKERS);
+      const gateway = await gatewayFor({ ...TWO_WORKERS, ...WITH_SPARE });
       await createService(gateway, 'a', slow.port);
       const running = await Promise.all(Array.from({ length: 6 }, () => connectRaw(gateway.proxyPort)));
       for (const client of running) client.write(requestText('/a/v1/slow'));
