@@ -88,21 +88,39 @@ describe('headgate doctor', () => {
     );
   });
 
-  it('says which process has a port', async () => {
+  it('says which process has a port, and names the setting of the port', async () => {
     server = createServer().listen(0, '127.0.0.1');
     await new Promise((done) => server?.once('listening', done));
     const { port } = server.address() as AddressInfo;
-    const { wrong } = await doctor({ GATEWAY_PROXY__HOST: '127.0.0.1', GATEWAY_PROXY__PORT: String(port) });
-    expect(wrong).toContain(`ports error: traffic on 127.0.0.1:${port}: another process listens there`);
+    const { wrong, findings } = await doctor({
+      GATEWAY_PROXY__HOST: '127.0.0.1',
+      GATEWAY_PROXY__TLS__PORT: String(port),
+      GATEWAY_PROXY__TLS__CERT_FILE: join(TLS, 'site.pem'),
+      GATEWAY_PROXY__TLS__KEY_FILE: join(TLS, 'site-key.pem'),
+    });
+    expect(wrong).toMatch(`on 127.0.0.1:${port}: another process listens there`);
     // The folder says which gateway it is, when doctor was called in another one.
     expect(wrong).toContain(`process ${process.pid} (node, in the folder ${process.cwd()}) has it`);
+    const found = findings.find(({ check, state }) => check === 'ports' && state === 'error');
+    expect(found?.fix).toContain('choose another port with GATEWAY_PROXY__TLS__PORT.');
   });
 
-  it('says that an address is not of this machine', async () => {
-    const { wrong } = await doctor({ GATEWAY_SERVER__HOST: '192.0.2.1', GATEWAY_SERVER__PORT: '9090' });
+  it('says that an address is not of this machine, and why PostgreSQL and the limit store do not answer', async () => {
+    const [ofDatabase, ofStore] = [await freePort(), await freePort()];
+    const { wrong } = await doctor({
+      GATEWAY_SERVER__HOST: '192.0.2.1',
+      GATEWAY_SERVER__PORT: '9090',
+      GATEWAY_DATABASE_URL: `postgres://me:hunter2@127.0.0.1:${ofDatabase}/headgate`,
+      GATEWAY_REDIS_URL: `redis://:hunter3@127.0.0.1:${ofStore}`,
+    });
     expect(wrong).toMatch(
       /ports error: management on 192\.0\.2\.1:9090: this machine does not have that address/,
     );
+    expect(wrong).toMatch(
+      /database error: Cannot open the database postgres:\/\/127\.0\.0\.1:\d+\/headgate: .*ECONNREFUSED/,
+    );
+    expect(wrong).toMatch(/store error: redis:\/\/127\.0\.0\.1:\d+(?:\/0)?: .*ECONNREFUSED/);
+    expect(wrong).not.toContain('hunter');
   });
 
   it('says so when another user owns the folder', async () => {
@@ -123,15 +141,10 @@ describe('headgate doctor', () => {
     expect(wrong).toMatch(/files error: ".*headgate\.db-wal": permission denied/);
   });
 
-  it('looks at the folder of a snapshot file that lies elsewhere', async () => {
-    const { wrong, healthy } = await doctor({ GATEWAY_SNAPSHOT_FILE: join(folder, 'none/snapshot') });
-    expect(healthy).toBe(false);
-    expect(wrong).toMatch(/files error: ".*none": it does not exist/);
-  });
-
   it('looks at the files and folders that settings name', async () => {
     const missing = join(folder, 'missing');
     const { wrong, findings } = await doctor({
+      GATEWAY_SNAPSHOT_FILE: join(folder, 'none/snapshot'),
       GATEWAY_PROXY__CLIENT_CAS: missing,
       GATEWAY_PROXY__CLIENT_CERTIFICATES: join(TLS, 'ca.pem'),
       GATEWAY_DISCOVERY__FOLDER: missing,
@@ -140,12 +153,13 @@ describe('headgate doctor', () => {
       GATEWAY_OTEL__TRACES_CA_FILE: join(TLS, 'ca.pem'),
     });
     expect(wrong.split('\n').filter((line) => line.startsWith('files'))).toEqual([
+      `files error: "${join(folder, 'none')}": it does not exist`,
       `files error: GATEWAY_PROXY__CLIENT_CAS: "${missing}": it does not exist`,
       `files error: GATEWAY_PROXY__CLIENT_CERTIFICATES: "${join(TLS, 'ca.pem')}": it is not a folder`,
       `files warning: GATEWAY_DISCOVERY__FOLDER: "${missing}": it does not exist`,
       `files error: GATEWAY_OTEL__CA_FILE: "${missing}": it does not exist`,
     ]);
-    expect(findings.filter(({ check, state }) => check === 'files' && state === 'ok')).toHaveLength(2);
+    expect(findings.filter(({ check, state }) => check === 'files' && state === 'ok')).toHaveLength(1);
     const file = await doctor({ GATEWAY_CONFIG_FILE: missing, GATEWAY_DATABASE_URL: '' });
     expect(file.wrong).toContain(`files error: GATEWAY_CONFIG_FILE: "${missing}": it does not exist`);
   });
@@ -161,20 +175,6 @@ describe('headgate doctor', () => {
     expect(wrong.split('\n').filter((line) => line.startsWith('files'))).toEqual([
       `files error: Cannot use GATEWAY_OTEL__CLIENT_KEY_FILE, or GATEWAY_OTEL__TRACES_CLIENT_KEY_FILE, "${key}": certificate and key do not belong together`,
     ]);
-  });
-
-  it('names the setting of each port', async () => {
-    server = createServer().listen(0, '127.0.0.1');
-    await new Promise((done) => server?.once('listening', done));
-    const { port } = server.address() as AddressInfo;
-    const { findings } = await doctor({
-      GATEWAY_PROXY__HOST: '127.0.0.1',
-      GATEWAY_PROXY__TLS__PORT: String(port),
-      GATEWAY_PROXY__TLS__CERT_FILE: join(TLS, 'site.pem'),
-      GATEWAY_PROXY__TLS__KEY_FILE: join(TLS, 'site-key.pem'),
-    });
-    const found = findings.find(({ check, state }) => check === 'ports' && state === 'error');
-    expect(found?.fix).toContain('choose another port with GATEWAY_PROXY__TLS__PORT.');
   });
 
   it('says that the secret key is being changed', async () => {
@@ -221,49 +221,24 @@ describe('headgate doctor', () => {
     expect((await doctor()).wrong).toMatch(/database error: .*file is not a database/);
   });
 
-  it('says why PostgreSQL cannot be used, without the password', async () => {
-    const port = await freePort();
-    const { wrong } = await doctor({
-      GATEWAY_DATABASE_URL: `postgres://me:hunter2@127.0.0.1:${port}/headgate`,
-    });
-    expect(wrong).toMatch(
-      /database error: Cannot open the database postgres:\/\/127\.0\.0\.1:\d+\/headgate: .*ECONNREFUSED/,
-    );
-    expect(wrong).not.toContain('hunter2');
-  });
-
-  it('says that the limit store does not answer', async () => {
-    const port = await freePort();
-    const { wrong } = await doctor({ GATEWAY_REDIS_URL: `redis://:hunter2@127.0.0.1:${port}` });
-    expect(wrong).toMatch(/store error: redis:\/\/127\.0\.0\.1:\d+(?:\/0)?: .*ECONNREFUSED/);
-    expect(wrong).not.toContain('hunter2');
-  });
-
-  it('says how full a store of limits is, and what to do', async () => {
+  it('says how full a store of limits is, and what it refuses', async () => {
     const store = await startRedis(['--maxmemory', '64mb']);
     try {
-      const of = async (key: string, value: string): Promise<string> => {
-        await store.command('CONFIG', 'SET', key, value);
-        return (await doctor({ GATEWAY_REDIS_URL: store.url })).wrong;
-      };
-      expect(await of('maxmemory-policy', 'noeviction')).not.toContain('store');
-      expect(await of('maxmemory-policy', 'allkeys-random')).toMatch(
-        /store warning: .* maxmemory-policy is allkeys-random: when it is full, it removes counters that are in use/,
-      );
-      await store.command('CONFIG', 'SET', 'maxmemory-policy', 'noeviction');
-      expect(await of('maxmemory', '1')).toMatch(/store warning: .* of 0\.0 MiB are used \(noeviction\)/);
-    } finally {
-      await store.close();
-    }
-  });
-
-  it('says what a store of limits refuses', async () => {
-    const store = await startRedis();
-    try {
-      await store.command('ACL', 'SETUSER', 'reader', 'on', '>secret', '~*', '+@all', '-@scripting');
       const of = async (login: string): Promise<string> =>
         (await doctor({ GATEWAY_REDIS_URL: `redis://${login}127.0.0.1:${store.port}` })).wrong;
+      const set = (key: string, value: string): Promise<unknown> =>
+        store.command('CONFIG', 'SET', key, value);
+      await set('maxmemory-policy', 'noeviction');
       expect(await of('')).not.toContain('store');
+      await set('maxmemory-policy', 'allkeys-random');
+      expect(await of('')).toMatch(
+        /store warning: .* maxmemory-policy is allkeys-random: when it is full, it removes counters that are in use/,
+      );
+      await set('maxmemory-policy', 'noeviction');
+      await set('maxmemory', '1');
+      expect(await of('')).toMatch(/store warning: .* of 0\.0 MiB are used \(noeviction\)/);
+      await set('maxmemory', '64mb');
+      await store.command('ACL', 'SETUSER', 'reader', 'on', '>secret', '~*', '+@all', '-@scripting');
       expect(await of('reader:wrong@')).toMatch(/store error: .*: WRONGPASS/);
       expect(await of('reader:secret@')).toMatch(/store error: .*: NOPERM/);
       await store.command('ACL', 'SETUSER', 'other', 'on', '>secret', '~other:*', '+@all');
