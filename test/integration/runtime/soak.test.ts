@@ -6,10 +6,10 @@
 import { expect, it } from 'vitest';
 import { soak } from '../../scenarios/soak-scenario.ts';
 
-const SECONDS = 10;
-const PER_SECOND = 1_000;
+const SECONDS = 8;
+const PER_SECOND = 700;
 const GROWTH_MB_MAX = 40;
-const OBJECTS_GROWTH_MB_MAX = 7;
+const OBJECTS_GROWTH_MB_MAX = 4;
 /** One for each client: on a busy machine, not all of them have had a backend connection in the first third. */
 const DESCRIPTORS_SLACK = 64;
 
