@@ -1,7 +1,7 @@
 /**
- * Some seconds of what test/soak/soak.soak.ts does for half an hour, with a fraction of its load. Counters must agree as
- * they do there; memory still settles in this time, so that what shows is only a leak of about a kibibyte per exchange
- * in the heaps, or of several elsewhere.
+ * Some seconds of what test/soak/soak.soak.ts does for half an hour, with a fraction of its load. Counters must agree
+ * as they do there; memory still settles in this time, so that what shows is only a leak of about a kibibyte per
+ * exchange in the heaps, or of several elsewhere.
  */
 import { expect, it } from 'vitest';
 import { soak } from '../../scenarios/soak-scenario.ts';
