@@ -1,8 +1,9 @@
 /**
- * Several gateways that share a store of limits, each with the same app and the same ids: the database is made once and
- * copied, so that the limits of all are the same ones, as with a database that they have in common.
+ * Several gateways that share a store of limits, each with the same app and the same ids: the database of the first one
+ * is copied, so that the limits of all are the same ones, as with a database that they have in common.
  */
-import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Policy } from '../../src/policy/registry.ts';
@@ -29,13 +30,12 @@ const SKEWED_CLOCK = resolve(import.meta.dirname, 'measure/skewed-clock.cjs');
 
 export async function startLimitNodes(options: LimitNodesOptions): Promise<LimitNodes> {
   const folder = mkdtempSync(join(tmpdir(), 'headgate-nodes-'));
-  const template = join(folder, 'template');
+  const folderOf = (index: number): string => join(folder, `node-${index}`);
   const gateways: TestGateway[] = [];
   try {
-    await makeTemplate(template, options);
     for (const [index, redisUrl] of options.redisUrls.entries()) {
-      const own = join(folder, `node-${index}`);
-      cpSync(template, own, { recursive: true });
+      mkdirSync(folderOf(index));
+      if (index > 0) copyRecords(folderOf(0), folderOf(index));
       const skewMs = options.skewsMs?.[index] ?? 0;
       const env = {
         GATEWAY_REDIS_URL: redisUrl,
@@ -46,7 +46,9 @@ export async function startLimitNodes(options: LimitNodesOptions): Promise<Limit
         }),
         ...options.env,
       };
-      gateways.push(await startGateway({ folder: own, env }));
+      const gateway = await startGateway({ folder: folderOf(index), env });
+      gateways.push(gateway);
+      if (index === 0) await makeRecords(gateway, options);
     }
   } catch (error) {
     await closeAll(gateways, folder);
@@ -55,13 +57,18 @@ export async function startLimitNodes(options: LimitNodesOptions): Promise<Limit
   return { gateways, close: () => closeAll(gateways, folder) };
 }
 
-async function makeTemplate(folder: string, { originPort, policies }: LimitNodesOptions): Promise<void> {
-  mkdirSync(folder);
-  const gateway = await startGateway({ folder });
-  for (const [slug, policy] of Object.entries(policies)) {
-    await createService(gateway, slug, originPort, { app: { default_policy: policy } });
+async function makeRecords(gateway: TestGateway, options: LimitNodesOptions): Promise<void> {
+  for (const [slug, policy] of Object.entries(options.policies)) {
+    await createService(gateway, slug, options.originPort, { app: { default_policy: policy } });
   }
-  await gateway.stop();
+}
+
+/** Of a gateway that is running. */
+function copyRecords(from: string, to: string): void {
+  using db = new DatabaseSync(join(from, 'headgate.db'), { readOnly: true });
+  db.prepare('vacuum into ?').run(join(to, 'headgate.db'));
+  const key = 'secret-key';
+  if (existsSync(join(from, key))) copyFileSync(join(from, key), join(to, key));
 }
 
 async function closeAll(gateways: readonly TestGateway[], folder: string): Promise<void> {
