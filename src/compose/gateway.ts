@@ -30,6 +30,7 @@ import {
   assertClaimed,
   claim,
   fileOfPort,
+  lockDatabase,
   release,
   successorIn,
   takeover,
@@ -155,9 +156,10 @@ export async function startGateway(options: StartOptions, logging: Logging): Pro
   const predecessor = options.takeover ? await takeover(pidFile, settings, log) : undefined;
   if (predecessor === undefined) {
     await assertAlone(pidFile, database.file, settings);
-    // Before anything is written to the folder. A SQLite database has its own lock.
+    // Before anything is written to the folder. A SQLite database has a lock, too.
     if (database.kind === 'postgres') claim(pidFile, 'ended', log);
   }
+  const unlock = lockDatabase(database.file, predecessor !== undefined, log);
   const { proxy } = settings;
   const ports = [proxy.port, proxy.tlsPort ?? 0].filter((port) => port > 0);
   const alone = Promise.withResolvers<void>();
@@ -189,6 +191,7 @@ export async function startGateway(options: StartOptions, logging: Logging): Pro
         log.info('headgate has stopped');
       } finally {
         release(pidFile, log);
+        unlock();
         output.flushSync();
       }
     };
@@ -196,6 +199,7 @@ export async function startGateway(options: StartOptions, logging: Logging): Pro
   } catch (error) {
     // Before the other process claims it again.
     release(pidFile, log);
+    unlock();
     predecessor?.cancel();
     throw error;
   }

@@ -11,6 +11,7 @@ import { hasOpen, type PidFile } from '../control/takeover/pid-file.ts';
 import { unixSocketProblem } from '../control/unix-socket/unix-listener.ts';
 import type { Settings } from '../settings/settings.ts';
 import { makeFolder } from '../storage/make-folder.ts';
+import { GatewayLock } from '../storage/sqlite/gateway-lock.ts';
 import { listenError, startError, StartError } from './start-error.ts';
 
 /**
@@ -111,6 +112,39 @@ function announced(pidFile: PidFile | undefined, from: number, log: Logger): num
     log.debug({ err: error }, 'cannot write the file that names this process to the running gateway');
     return undefined;
   }
+}
+
+/** How often the lock of a gateway that is taken over is tried, until that has ended. */
+const LOCK_AGAIN_MS = 1_000;
+
+/**
+ * Keeps gateways away from a SQLite database whose pid file does not tell them of this one, since they do not see its
+ * process. A gateway that is taken over has the lock until it has ended.
+ * @returns releases the lock. Does not throw
+ * @throws StartError when another gateway has it
+ */
+export function lockDatabase(file: string | undefined, isTakeover: boolean, log: Logger): () => void {
+  if (file === undefined) return () => {};
+  const lock = new GatewayLock(file);
+  let timer: NodeJS.Timeout | undefined;
+  if (isTakeover)
+    timer = setInterval(() => {
+      if (lock.take()) clearInterval(timer);
+    }, LOCK_AGAIN_MS).unref();
+  else if (!lock.take())
+    throw new StartError(
+      `Cannot use the database "${file}": a gateway serves it whose process cannot be seen from here, such as one in ` +
+        `another container (it has locked "${lock.path}"); expected one gateway for a SQLite database (stop that one ` +
+        'first; several can share a PostgreSQL database)',
+    );
+  return () => {
+    clearInterval(timer);
+    try {
+      lock.release();
+    } catch (error) {
+      log.debug({ err: error }, 'cannot remove the lock of the database, which ends with this process');
+    }
+  };
 }
 
 /** Takes over from the running gateway; undefined when there is none. */

@@ -3,7 +3,16 @@
  * each naming variable, value and what was expected; unknown names are warned of; addresses that cannot be listened on
  * and files that cannot be read end it with one plain message.
  */
-import { existsSync, linkSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import * as net from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -234,6 +243,20 @@ describe('beside a running gateway, a start that would take a part of its place 
           'expected one gateway for a SQLite database (start --take-over replaces it; several can share a PostgreSQL database)\n',
       );
     }
+    expect((await running.api('GET', '/apps')).status).toBe(200);
+  });
+
+  it('its SQLite database, though its process cannot be seen, as in another container with the same volume', async () => {
+    const pidFile = file.replace(/\.db$/, '.pid');
+    renameSync(pidFile, `${pidFile}.away`);
+    const { code, output } = await runToEnd({
+      GATEWAY_DATABASE_URL: `sqlite://${file}`,
+      GATEWAY_PROXY__HOST: '127.0.0.1',
+    }).finally(() => renameSync(`${pidFile}.away`, pidFile));
+    expect(code, output).toBe(1);
+    expect(output).toMatch(
+      /^headgate: Cannot use the database ".*\.db": a gateway serves it whose process cannot be/,
+    );
     expect((await running.api('GET', '/apps')).status).toBe(200);
   });
 

@@ -1,0 +1,68 @@
+/**
+ * The lock of the gateway that serves a SQLite database: a file beside it, `headgate.lock`, which stays empty. The
+ * kernel keeps the lock until the process ends, and shows it to processes that cannot see each other, as in two
+ * containers with one volume, or without /proc. It is a lock of SQLite, because Node.js has none of its own.
+ *
+ * A file system without locks gives no answer; the pid file (control/takeover/pid-file.ts) is then all there is.
+ */
+import { closeSync, openSync, rmSync, statSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import { isBusy } from './sqlite-errors.ts';
+
+/** A process that ends removes the file, which another one may have opened just before. */
+const ATTEMPTS_MAX = 5;
+
+export class GatewayLock {
+  readonly path: string;
+  #connection: DatabaseSync | undefined;
+
+  /** @param file of the database */
+  constructor(file: string) {
+    this.path = `${file.replace(/\.(?:db|sqlite3?)$/, '')}.lock`;
+  }
+
+  get isHeld(): boolean {
+    return this.#connection !== undefined;
+  }
+
+  /** Returns false if another process holds it, and true if this one does or the file system has no locks. */
+  take(): boolean {
+    for (let attempt = 0; attempt < ATTEMPTS_MAX && !this.isHeld; attempt++) {
+      const outcome = this.#attempt();
+      if (outcome !== 'replaced') return outcome !== 'held elsewhere';
+    }
+    return this.isHeld;
+  }
+
+  #attempt(): 'held' | 'held elsewhere' | 'replaced' | 'unknown' {
+    let connection: DatabaseSync | undefined;
+    try {
+      closeSync(openSync(this.path, 'a', 0o600));
+      const before = inodeOf(this.path);
+      connection = new DatabaseSync(this.path);
+      // Without a file for its journal.
+      connection.exec('pragma journal_mode = memory; begin exclusive');
+      if (inodeOf(this.path) === before) {
+        this.#connection = connection;
+        return 'held';
+      }
+      connection.close();
+      return 'replaced';
+    } catch (error) {
+      connection?.close();
+      return isBusy(error) ? 'held elsewhere' : 'unknown';
+    }
+  }
+
+  release(): void {
+    if (this.#connection === undefined) return;
+    // Before another process can lock it.
+    rmSync(this.path, { force: true });
+    this.#connection.close();
+    this.#connection = undefined;
+  }
+}
+
+function inodeOf(path: string): bigint | undefined {
+  return statSync(path, { bigint: true, throwIfNoEntry: false })?.ino;
+}
