@@ -1,16 +1,16 @@
 /**
  * The addresses by which a machine reaches itself, as the kernel routes them. The list of network interfaces is not
  * enough: it lacks addresses of interfaces without a carrier, such as a container bridge while no container runs, which
- * still answer, and networks that are routed to the machine as a whole. Linux lists them in /proc; elsewhere the
- * interfaces are used.
+ * still answer, and networks that are routed to the machine as a whole. Linux lists them in /proc/self/net, also where
+ * /proc shows nothing but processes (`subset=pid`); elsewhere the interfaces are used.
  */
 import { readFileSync } from 'node:fs';
 import { BlockList, isIPv4 } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { normaliseAddress } from '../http/address.ts';
 
-const IPV4_ROUTES = '/proc/net/fib_trie';
-const IPV6_ADDRESSES = '/proc/net/if_inet6';
+const IPV4_ROUTES = '/proc/self/net/fib_trie';
+const IPV6_ADDRESSES = '/proc/self/net/if_inet6';
 const PREFIX_LINE = /^\s*\|-- (\S+)$/;
 const LOCAL_LINE = /^\s*\/(\d{1,2}) host LOCAL$/;
 const HEX_GROUPS = /[0-9a-f]{4}/g;
@@ -28,7 +28,7 @@ export function readOwnAddresses(): (address: string) => boolean {
 }
 
 /**
- * @param text content of /proc/net/fib_trie
+ * @param text content of /proc/self/net/fib_trie
  * @returns the networks and addresses that are routed to this machine; single addresses have 32 bits
  */
 export function localRoutes(text: string): (readonly [network: string, bits: number])[] {
@@ -42,7 +42,7 @@ export function localRoutes(text: string): (readonly [network: string, bits: num
   return found;
 }
 
-/** @param text content of /proc/net/if_inet6, in which each line begins with an address of 32 hexadecimal digits */
+/** @param text content of /proc/self/net/if_inet6, in which each line begins with an address of 32 hexadecimal digits */
 export function ipv6Addresses(text: string): string[] {
   const found: string[] = [];
   for (const line of text.split('\n')) {
