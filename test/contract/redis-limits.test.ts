@@ -562,6 +562,52 @@ describe('the kinds of servers', { timeout: 30_000 }, () => {
     }
   });
 
+  it('a slot of a cluster that is on its way, or that no server has for a while, costs its own counters alone', async () => {
+    const servers = await startCluster([0, 8_191], [8_192, 16_383]);
+    try {
+      const [first, second] = servers;
+      const store = await openStore(`redis+cluster://127.0.0.1:${first?.port}`, { count: 2, rank: 0 }, 300);
+      const rule = ruleOf({ requests: 1_000_000, windowMs: 1_000 * quietWindowSecs() }, { mode: 'exact' });
+      /** How many of 40 counters go by their share, which is half of it. */
+      const withoutStore = async (): Promise<number> => {
+        const counts = Array.from({ length: 40 }, async (_, subject) =>
+          store.take(rule, String(subject), now()),
+        );
+        return (await Promise.all(counts)).filter(({ remaining }) => remaining < 500_000).length;
+      };
+      expect(await withoutStore()).toBe(0);
+      const idOf = async (server?: TestRedis) =>
+        /[0-9a-f]{40}/.exec((await server?.command('CLUSTER', 'MYID')) ?? '')?.[0] ?? '';
+      const keys = (await first?.command('KEYS', 'test:limit:*'))?.match(/test:limit:\S+/g) ?? [];
+      const [lost = '', moved = ''] = await Promise.all(
+        keys.map(
+          async (key) => /\d+/.exec((await first?.command('CLUSTER', 'KEYSLOT', key)) ?? '')?.[0] ?? '',
+        ),
+      );
+      // No server has the slot; a server that has no slots gets the other one.
+      for (const server of [first, second]) await server?.command('CLUSTER', 'DELSLOTS', lost);
+      expect(await withoutStore()).toBe(1);
+      const added = await startClusterServer(servers);
+      await until(async () => (await added.command('CLUSTER', 'INFO')).includes('cluster_state:ok'));
+      await added.command('CLUSTER', 'SETSLOT', moved, 'IMPORTING', await idOf(first));
+      await first?.command('CLUSTER', 'SETSLOT', moved, 'MIGRATING', await idOf(added));
+      await first?.command('MIGRATE', '127.0.0.1', String(added.port), keys[1] ?? '', '0', '1000');
+      expect(await withoutStore()).toBe(2);
+      for (const server of [added, first, second])
+        await server?.command('CLUSTER', 'SETSLOT', moved, 'NODE', await idOf(added));
+      await until(async () => (await withoutStore()) === 1);
+      await first?.command('CLUSTER', 'ADDSLOTS', lost);
+      await until(async () => (await withoutStore()) === 0);
+      expect(told.outages).toEqual([]);
+      for (const refusal of told.refusals)
+        expect(refusal).toMatch(
+          /^(?:CLUSTERDOWN .*; no server .* has its slot|ASK .*; the cluster is moving its slot)/,
+        );
+    } finally {
+      for (const server of servers) await server.close();
+    }
+  });
+
   it.each(['stopped', 'frozen'] as const)(
     'of a cluster one server that is %s costs the counters of the others nothing',
     async (how) => {
@@ -716,21 +762,8 @@ async function startCluster(...slots: readonly (readonly [number, number])[]): P
   const servers: TestRedis[] = [];
   try {
     for (const [from, to] of slots) {
-      // By default it is the port of clients and 10,000 more, which there need not be.
-      const busPort = String(await freePort());
-      const server = await startRedis([
-        '--cluster-enabled',
-        'yes',
-        '--cluster-require-full-coverage',
-        'no',
-        '--cluster-port',
-        busPort,
-      ]);
-      servers.push(server);
+      const server = await startClusterServer(servers);
       expect(await server.command('CLUSTER', 'ADDSLOTSRANGE', String(from), String(to))).toContain('OK');
-      const [first] = servers;
-      const address = ['127.0.0.1', String(server.port), busPort];
-      if (first !== undefined && first !== server) await first.command('CLUSTER', 'MEET', ...address);
     }
     const isWhole = async (server: TestRedis): Promise<boolean> => {
       const info = await server.command('CLUSTER', 'INFO');
@@ -742,6 +775,26 @@ async function startCluster(...slots: readonly (readonly [number, number])[]): P
     throw error;
   }
   return servers;
+}
+
+/** Meets the first of the servers, and becomes one of them; it has no slots yet. */
+async function startClusterServer(servers: TestRedis[]): Promise<TestRedis> {
+  // By default it is the port of clients and 10,000 more, which there need not be.
+  const busPort = String(await freePort());
+  const server = await startRedis([
+    '--cluster-enabled',
+    'yes',
+    '--cluster-require-full-coverage',
+    'no',
+    '--cluster-port',
+    busPort,
+  ]);
+  await servers[0]?.command('CLUSTER', 'MEET', '127.0.0.1', String(server.port), busPort);
+  servers.push(server);
+  const isKnown = async (each: TestRedis): Promise<boolean> =>
+    (await each.command('CLUSTER', 'INFO')).includes(`cluster_known_nodes:${servers.length}\r\n`);
+  for (const each of servers) await until(() => isKnown(each));
+  return server;
 }
 
 /** One that decides alone, soon after the primary is silent; resolves once it knows the servers that it has to. */

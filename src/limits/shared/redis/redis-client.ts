@@ -107,7 +107,13 @@ function clusterCommander({ hosts }: RedisTarget, common: CommonOptions): Comman
   cluster.on('error', failures.note);
   return {
     lastFailure: failures.last,
-    send: (key, args) => cluster.sendCommand(key, false, args),
+    send: (key, args) =>
+      cluster.sendCommand(key, false, args).catch((error: unknown) => {
+        // The library knows no server for the slot, and would not look again: any server knows more by now.
+        if (error instanceof TypeError && cluster.slots.includes(undefined!))
+          return cluster.sendCommand(undefined, false, args);
+        throw withoutServer(error);
+      }),
     sendToAll: (args) =>
       Promise.all(
         cluster.masters.map(async (server) => (await cluster.nodeClient(server)).sendCommand(args)),
@@ -118,6 +124,12 @@ function clusterCommander({ hosts }: RedisTarget, common: CommonOptions): Comman
       failures,
     ),
   };
+}
+
+/** A key whose slot is on its way to a server without slots is refused as by a server, since others are answered. */
+function withoutServer(error: unknown): unknown {
+  const address = /^Cannot find node (\S+)$/.exec(messageOf(error))?.[1];
+  return address === undefined ? error : new Error(`ASK ${address}, which has no slot yet`, { cause: error });
 }
 
 function sentinelCommander({ hosts, primaryName }: RedisTarget, common: CommonOptions): Commander {

@@ -24,6 +24,12 @@ const REFUSALS: readonly Refusal[] = [
   { pattern: /\bWRONGTYPE\b/, isOfKey: true, advice: OTHER_PROGRAM },
   // A defect of the content: the script works with every other counter.
   { pattern: /\buser_script:.*\b(?:attempt to|bad argument)\b/, isOfKey: true, advice: OTHER_PROGRAM },
+  // `redis+cluster://` asks as soon as the server has a slot (redis-client.ts).
+  {
+    pattern: /^ASK \S+, which has no slot yet/,
+    isOfKey: true,
+    advice: 'the cluster is moving its slot there',
+  },
   { pattern: /^(?:MOVED|ASK|TRYAGAIN)\b/, isOfKey: true, advice: IN_CLUSTER },
   {
     pattern: /^CLUSTERDOWN Hash slot not served/,
