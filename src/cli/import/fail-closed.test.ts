@@ -10,7 +10,15 @@ interface App {
 
 interface Version {
   readonly gateway_path: string;
-  readonly revisions: Readonly<Record<string, { readonly is_current?: true; readonly endpoints: object }>>;
+  readonly revisions: Readonly<
+    Record<
+      string,
+      {
+        readonly is_current?: true;
+        readonly endpoints: Readonly<Record<string, { readonly is_active?: false }>>;
+      }
+    >
+  >;
 }
 
 function kongApp(document: object): App {
@@ -38,9 +46,22 @@ function traefikApp(router: object, http: object = {}, tls: object = {}): App {
 function served(app: App): string[] {
   return Object.values(app.versions).flatMap(({ gateway_path: path, revisions }) =>
     Object.values(revisions).flatMap(({ is_current: isCurrent, endpoints }) =>
-      isCurrent === true ? Object.keys(endpoints).map((endpoint) => `${path} ${endpoint}`) : [],
+      isCurrent === true
+        ? Object.entries(endpoints).flatMap(([endpoint, { is_active: isActive }]) =>
+            isActive === false ? [] : [`${path} ${endpoint}`],
+          )
+        : [],
     ),
   );
+}
+
+/** Whether anything is served by the version that takes a path: the longest one. */
+function servesAt(app: App, path: string): boolean {
+  const [taking] = Object.values(app.versions)
+    .map((version) => version.gateway_path)
+    .filter((prefix) => prefix === '/' || path === prefix || path.startsWith(`${prefix}/`))
+    .sort((a, b) => b.length - a.length);
+  return served(app).some((each) => each.startsWith(`${taking} `));
 }
 
 describe('import kong', () => {
@@ -173,6 +194,51 @@ describe('import kong', () => {
     expect(served(app(mtls('c1', 'c2'), ofOne))).toEqual([]);
   });
 
+  it.each([
+    ['a regular expression', { paths: ['~/api/(admin|ops)'] }],
+    ['addresses', { paths: ['/api'], sources: [{ ip: '192.0.2.0/24' }] }],
+    ['an expression', { expression: 'http.path ^= "/api"' }],
+  ])('does not leave requests that are chosen by %s to a wider route without its plugins', (_what, route) => {
+    const secure = [{ name: 'key-auth' }];
+    const app = (own: object[], others: object[]): App =>
+      kongApp({
+        services: [
+          {
+            name: 'a',
+            url: 'http://10.0.0.1',
+            routes: [
+              { name: 'secure', ...route, plugins: own },
+              { name: 'all', paths: ['/'], plugins: others },
+              { name: 'health', paths: ['/api/health'] },
+            ],
+          },
+        ],
+      });
+    const isOfPath = 'paths' in route;
+    const closed = app(secure, []);
+    const served = ['/api/admin', '/api/health', '/other'].map((path) => servesAt(closed, path));
+    expect(served).toEqual([false, true, isOfPath]);
+    for (const same of [app(secure, secure), app([], [])]) expect(servesAt(same, '/api/admin')).toBe(true);
+  });
+
+  it('says which paths only begin like one that is protected', () => {
+    const findings = (others: object[]): string[] => {
+      const routes = [
+        { name: 'docs', paths: ['/docs'], plugins: [{ name: 'request-termination' }] },
+        { name: 'all', paths: ['/'], plugins: others },
+      ];
+      const document = { _format_version: '3.0', services: [{ name: 'a', url: 'http://10.0.0.1', routes }] };
+      const options = { slug: 'kong', gatewayPath: undefined, withKeyValues: false };
+      const imported = importKong(document, options);
+      if ('problem' in imported) throw new Error(imported.problem);
+      return imported.findings.flatMap(({ place, reason }) =>
+        reason.startsWith('matches whole segments') ? [`${place}: ${reason}`] : [],
+      );
+    };
+    expect(findings([])).toEqual([expect.stringMatching(/routes\[docs\]\.paths\[0\]: .* reaches all, /)]);
+    expect(findings([{ name: 'basic-auth' }])).toEqual([]);
+  });
+
   it('does not apply the limit of one consumer at a route to all others', () => {
     const strict = { name: 'rate-limiting', config: { minute: 5 } };
     const ofBob = { name: 'rate-limiting', consumer: 'bob', config: { minute: 9_000 } };
@@ -277,6 +343,27 @@ describe('import traefik', () => {
     expect(served(traefikApp({ tls: {} }, {}, byDefault))).toEqual([]);
     expect(served(traefikApp({}, {}, byDefault))).not.toEqual([]);
   });
+
+  it.each(['!PathPrefix(`/one/health`)', 'ClientIP(`192.0.2.0/24`)', 'PathRegexp(`^/one/(a|b)`)'])(
+    'does not leave requests of a rule with %s to a wider router without its middlewares',
+    (matcher) => {
+      const app = (all: string[]): App =>
+        traefikApp(
+          {},
+          {
+            middlewares: { inside: { ipAllowList: { sourceRange: ['10.0.0.0/8'] } } },
+            routers: {
+              one: { rule: `PathPrefix(\`/one\`) && ${matcher}`, service: 'one', middlewares: ['inside'] },
+              all: { rule: 'PathPrefix(`/`)', service: 'one', middlewares: all },
+              health: { rule: 'PathPrefix(`/one/health`)', service: 'one' },
+            },
+          },
+        );
+      const served = ['/one/a', '/one/health', '/other'].map((path) => servesAt(app([]), path));
+      expect(served).toEqual([false, true, true]);
+      expect(servesAt(app(['inside']), '/one/a')).toBe(true);
+    },
+  );
 
   it('ends with chains of chains, and with chains in themselves', () => {
     const wide = { chain: { middlewares: Array.from({ length: 20 }, () => 'self') } };

@@ -2,6 +2,9 @@
 import type { Segments } from './route-patterns.ts';
 import type { SourceNode } from './source.ts';
 
+/** Methods that endpoints may have. The endpoint of GET also serves HEAD. */
+export const ENDPOINT_METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
+
 export type Item = Readonly<Record<string, unknown>>;
 
 export interface ImportedPattern {
@@ -12,6 +15,10 @@ export interface ImportedPattern {
   /** Routes are tried from the highest priority on; compared from left to right. */
   readonly priority: readonly number[];
   readonly node: SourceNode;
+  /** Its last literal segment is the beginning of longer ones in the other gateway. */
+  readonly isTextPrefix?: boolean;
+  /** It is wider than what the route matches, which cannot be expressed. */
+  readonly isLeftOut?: boolean;
 }
 
 export interface ImportedBackend {
@@ -29,6 +36,10 @@ export interface ImportedRoute {
   /** Further fields of the revisions. */
   readonly revision: Item;
   readonly isCurrent: boolean;
+  /** All parts that apply to it, of the app as well; absent: nothing is kept out. */
+  readonly policy?: Item;
+  /** Its patterns are wider than what it matches (left-out-routes.ts). */
+  readonly isLeftOut?: boolean;
 }
 
 /** The requests of one method and pattern below a mount. */

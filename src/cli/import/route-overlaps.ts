@@ -132,7 +132,7 @@ function isSame(one: Requests, other: Requests): boolean {
   return one.method === other.method && shapeOf(one.segments) === shapeOf(other.segments);
 }
 
-function byPriority(a: Entry, b: Entry): number {
+export function byPriority(a: Pick<Entry, 'pattern'>, b: Pick<Entry, 'pattern'>): number {
   const [one, other] = [a.pattern.priority, b.pattern.priority];
   for (let index = 0; index < Math.max(one.length, other.length); index++) {
     const difference = (other[index] ?? 0) - (one[index] ?? 0);

@@ -5,21 +5,26 @@
  */
 import { literalSegments, type Segments } from '../route-patterns.ts';
 
+interface Problem {
+  readonly problem: string;
+  /** The path is a regular expression. */
+  readonly isRegex: boolean;
+}
+
 export interface KongPath {
   readonly isRegex: boolean;
   /** The segments of each pattern; a path that may end in several ways has several patterns. */
   readonly patterns: readonly Segments[];
   /** The number of leading segments that `strip_path` removes from each pattern. */
   readonly stripped: number;
+  /** The last segment of the patterns is the beginning of longer ones. */
+  readonly isTextPrefix: boolean;
   /** How the patterns differ from the path. */
   readonly differences: readonly string[];
 }
 
 /** @returns the patterns, or why there are none, as a sentence without its subject */
-export function readKongPath(
-  text: string,
-  regexWithoutTilde: boolean,
-): KongPath | { readonly problem: string } {
+export function readKongPath(text: string, regexWithoutTilde: boolean): KongPath | Problem {
   if (text.startsWith('~')) return readRegex(text.slice(1));
   if (regexWithoutTilde && /[^A-Za-z0-9._~\-/%]/.test(text)) return readRegex(text);
   return readPrefix(text);
@@ -27,15 +32,17 @@ export function readKongPath(
 
 const WITHOUT_SLASH = 'is also answered without the slash at the end';
 
-function readPrefix(text: string): KongPath | { readonly problem: string } {
+function readPrefix(text: string): KongPath | Problem {
   const segments = literalSegments(text);
-  if (segments === undefined) return { problem: 'is not a path that a request can have here' };
+  if (segments === undefined)
+    return { problem: 'is not a path that a request can have here', isRegex: false };
   const endsWithSlash = segments.at(-1) === '';
   const prefix = endsWithSlash ? segments.slice(0, -1) : segments;
   return {
     isRegex: false,
     patterns: [[...prefix, '*']],
     stripped: prefix.length,
+    isTextPrefix: !endsWithSlash,
     differences: endsWithSlash ? [WITHOUT_SLASH] : [],
   };
 }
@@ -47,30 +54,59 @@ const RUN = String.raw`${CLASS}(?:\+|\*|\{\d+(?:,\d*)?\})?`;
 const RUNS = new RegExp(`^${RUN}(?:(?:-|\\\\-|_|\\\\\\.)?${RUN})*$`);
 const GROUP = /^\((?:\?:|\?P?<([A-Za-z_]\w*)>)?(.*)\)$/;
 
-function readRegex(source: string): KongPath | { readonly problem: string } {
+function readRegex(source: string): KongPath | Problem {
   let rest = source.replace(/^\^/, '');
   const isWhole = /(?<!\\)\$$/.test(rest);
   if (isWhole) rest = rest.slice(0, -1);
   const maySlash = isWhole && rest.endsWith('/?');
   if (maySlash) rest = rest.slice(0, -2);
   const parts = splitSegments(rest);
-  if (parts === undefined || parts[0] !== '') return { problem: NOT_PLAIN };
+  if (parts === undefined || parts[0] !== '') return { problem: NOT_PLAIN, isRegex: true };
   const differences: string[] = [];
   const segments: string[] = [];
   for (const [index, part] of parts.slice(1).entries()) {
     const isLast = index === parts.length - 2;
     const segment = segmentOf(part, isLast, segments.length + 1, differences);
-    if (segment === undefined) return { problem: NOT_PLAIN };
+    if (segment === undefined) return { problem: NOT_PLAIN, isRegex: true };
     segments.push(segment);
   }
   if (segments.at(-1) === '*') {
-    return { isRegex: true, patterns: [segments], stripped: segments.length - 1, differences };
+    return {
+      isRegex: true,
+      patterns: [segments],
+      stripped: segments.length - 1,
+      isTextPrefix: false,
+      differences,
+    };
   }
   const endsWithSlash = segments.at(-1) === '';
   const base = endsWithSlash ? segments.slice(0, -1) : segments;
   if (endsWithSlash && !isWhole) differences.push(WITHOUT_SLASH);
   const patterns = isWhole ? [segments, ...(maySlash ? [[...segments, '']] : [])] : [[...base, '*']];
-  return { isRegex: true, patterns, stripped: base.length, differences };
+  const isTextPrefix = !isWhole && !endsWithSlash;
+  return { isRegex: true, patterns, stripped: base.length, isTextPrefix, differences };
+}
+
+/** A pattern for every path that a regular expression may match: its literal beginning, up to the last slash. */
+export function widerThanRegex(text: string): Segments {
+  const source = text.replace(/^~?\^?/, '');
+  const [plain = ''] = /^[A-Za-z0-9/_~%-]*/.exec(source) ?? [];
+  const isLastOptional = /[?*{]/.test(source.charAt(plain.length));
+  // An alternative may begin in another way.
+  const start = hasAlternatives(source) ? '' : plain.slice(0, plain.length - (isLastOptional ? 1 : 0));
+  return [...(literalSegments(start.slice(0, Math.max(start.lastIndexOf('/'), 0))) ?? []), '*'];
+}
+
+/** Whether there is a `|` outside of groups. What cannot be told counts as one. */
+function hasAlternatives(source: string): boolean {
+  let depth = 0;
+  for (const [sign] of source.matchAll(/\\.|\[(?:\\.|[^\]\\])*\]|[()|]/gs)) {
+    if (sign === '(') depth += 1;
+    else if (sign === ')') depth -= 1;
+    else if (sign === '|' && depth === 0) return true;
+    if (depth < 0) return true;
+  }
+  return false;
 }
 
 const NOT_PLAIN = 'is a regular expression that a path with {name} segments and a final * cannot express';

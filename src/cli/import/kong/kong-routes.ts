@@ -1,9 +1,8 @@
 /** Turns Kong's routes into routes of the import: paths, methods, and other conditions. */
-import { ENDPOINT_METHODS } from '../methods.ts';
-import type { ImportedPattern } from '../imported-route.ts';
+import { ENDPOINT_METHODS, type ImportedPattern } from '../imported-route.ts';
 import { HOSTS_ELSEWHERE, type AskedHost } from '../route-hosts.ts';
 import type { SourceNode } from '../source.ts';
-import { readKongPath } from './kong-paths.ts';
+import { readKongPath, widerThanRegex } from './kong-paths.ts';
 import type { KongRoute } from './kong-document.ts';
 
 export interface RouteMatch {
@@ -32,13 +31,12 @@ export function matchOf(
   hasCors: boolean,
 ): RouteMatch | undefined {
   const condition = Object.keys(CONDITIONS).find((name) => node.has(name) && !node.isEmpty(name));
-  if (condition !== undefined) {
+  const isLeftOut = condition !== undefined;
+  if (isLeftOut)
     node.lost(
       `is chosen by ${condition}, and routes are chosen by path and method here`,
       CONDITIONS[condition],
     );
-    return undefined;
-  }
   if (!speaksHttp(node)) return undefined;
   const hosts = node.texts('hosts') ?? [];
   const given = methodNames(node);
@@ -61,6 +59,7 @@ export function matchOf(
   const regexPriority = node.number('regex_priority') ?? 0;
   const categories = [hosts.length > 0, given.length > 0, node.has('paths')].filter(Boolean).length;
   const patterns = patternsOf(node, { strips, regexPriority, categories, index, regexWithoutTilde });
+  if (isLeftOut) return leftOut(patterns, given);
   const { methods, allowedMethods } = methodsOf(given, node, hasCors);
   const asked = hosts.map(({ text, node: host }) => ({
     text,
@@ -72,6 +71,18 @@ export function matchOf(
     allowedMethods,
     preserveHost: node.boolean('preserve_host') ?? false,
     hosts: asked,
+  };
+}
+
+/** Of a route that is chosen by more than methods and paths. */
+function leftOut(patterns: readonly ImportedPattern[], methods: readonly string[]): RouteMatch {
+  const isPlain = methods.length > 0 && methods.every((method) => ENDPOINT_METHODS.includes(method));
+  return {
+    methods: isPlain ? methods : ['*'],
+    patterns: patterns.map((pattern) => ({ ...pattern, isLeftOut: true })),
+    allowedMethods: undefined,
+    preserveHost: false,
+    hosts: [],
   };
 }
 
@@ -130,11 +141,13 @@ function patternsOf(node: SourceNode, work: PathWork): ImportedPattern[] {
   if (paths === undefined || paths.length === 0) {
     return [{ segments: ['*'], drop: 0, priority: [categories, 0, 0, 0, -index], node }];
   }
-  return paths.flatMap(({ text, node: item }) => {
+  return paths.flatMap(({ text, node: item }): ImportedPattern[] => {
     const read = readKongPath(text, regexWithoutTilde);
     if ('problem' in read) {
       item.lost(read.problem, 'an endpoint for each path');
-      return [];
+      if (!read.isRegex) return [];
+      const priority = [categories, 1, regexPriority, text.length, -index];
+      return [{ segments: widerThanRegex(text), drop: 0, priority, node: item, isLeftOut: true }];
     }
     for (const difference of read.differences) item.changed(difference);
     const { isRegex } = read;
@@ -144,6 +157,7 @@ function patternsOf(node: SourceNode, work: PathWork): ImportedPattern[] {
       drop: strips ? Math.min(read.stripped, segments.length) : 0,
       priority,
       node: item,
+      isTextPrefix: read.isTextPrefix,
     }));
   });
 }

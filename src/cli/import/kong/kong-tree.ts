@@ -4,6 +4,7 @@
  */
 import { counted } from '../../../lib/text/counted.ts';
 import type { ImportedRoute, Item } from '../imported-route.ts';
+import { withoutOpenings } from '../left-out-routes.ts';
 import { RouteHosts } from '../route-hosts.ts';
 import { versionsOf } from '../route-tree.ts';
 import type { ImportedApp } from '../import-run.ts';
@@ -33,7 +34,7 @@ export function importKong(value: unknown, options: KongOptions): ImportedApp | 
   const appHosts = hosts.settle();
   settleRest(document);
   const keys = keysOf(document, acl, options.withKeyValues);
-  const versions = versionsOf(routes);
+  const versions = versionsOf(withoutOpenings(routes));
   return {
     app: {
       gateway_path: options.gatewayPath ?? `/${options.slug}`,
@@ -67,9 +68,9 @@ function routesOf(
         route.node.lost('has a service that could not be carried over');
         continue;
       }
-      const imported = routeOf(route, index, { document, backends, policy, global, hosts });
+      const [imported, ...leftOut] = routeOf(route, index, { document, backends, policy, global, hosts });
       if (imported === undefined) continue;
-      routes.push(imported);
+      routes.push(imported, ...leftOut);
       counted.add(service, route, imported);
     }
     if (service.routes.length === 0)
@@ -88,14 +89,15 @@ interface RouteWork {
   readonly hosts: RouteHosts;
 }
 
+/** What is carried over of a route, and what is not. */
 function routeOf(
   route: KongRoute,
   index: number,
   { document, backends, policy, global, hosts }: RouteWork,
-): ImportedRoute | undefined {
+): ImportedRoute[] {
   const hasCors = policy.parts['cors'] !== undefined;
   const match = matchOf(route, index, document.regexWithoutTilde, hasCors);
-  if (match === undefined) return undefined;
+  if (match === undefined) return [];
   hosts.add(match.hosts);
   const { timeouts, retries, isEnabled } = backends;
   const parts: Item = {
@@ -113,17 +115,23 @@ function routeOf(
       'a policy in its place, and then `activate` of its revisions',
     );
   }
-  return {
+  const [carried, leftOut] = [false, true].map((isLeftOut) =>
+    match.patterns.filter((pattern) => (pattern.isLeftOut ?? false) === isLeftOut),
+  );
+  const imported: ImportedRoute = {
     label: route.name,
     methods: match.methods,
-    patterns: match.patterns,
+    patterns: carried ?? [],
     backends: backends.backends,
     revision: {
       ...(match.preserveHost && { preserve_host: true }),
       ...(own !== undefined && { default_policy: own }),
     },
     isCurrent: isEnabled && weaker.size === 0,
+    // A service that is switched off takes no requests from others.
+    ...(isEnabled && { policy: { ...global.parts, ...parts } }),
   };
+  return [imported, { ...imported, patterns: leftOut ?? [], isLeftOut: true }];
 }
 
 /**

@@ -1,7 +1,6 @@
 /** Turns rules of routers into methods and patterns. Other conditions of a rule are reported. */
-import { readKongPath } from '../kong/kong-paths.ts';
-import type { ImportedPattern } from '../imported-route.ts';
-import { ENDPOINT_METHODS } from '../methods.ts';
+import { readKongPath, widerThanRegex } from '../kong/kong-paths.ts';
+import { ENDPOINT_METHODS, type ImportedPattern } from '../imported-route.ts';
 import { intersection, literalSegments, type Segments } from '../route-patterns.ts';
 import { HOSTS_ELSEWHERE, type AskedHost } from '../route-hosts.ts';
 import type { SourceNode } from '../source.ts';
@@ -12,9 +11,12 @@ export interface RuleMatch {
   readonly methods: readonly string[];
   readonly patterns: readonly ImportedPattern[];
   readonly hosts: readonly AskedHost[];
+  /** The rule has a matcher that cannot be expressed, and the patterns are wider. */
+  readonly isLeftOut: boolean;
 }
 
 const NAMES_HOST = ['Host', 'HostHeader'];
+const PATH_MATCHERS = ['Path', 'PathPrefix', 'PathRegexp'];
 const WITHOUT_HOST = ['HostRegexp', 'HostSNI'];
 
 /** Empty when no alternative can be imported, which is reported. */
@@ -37,48 +39,74 @@ function matchOf(
 ): RuleMatch | undefined {
   let methods: readonly string[] | undefined;
   let patterns: readonly Segments[] = [['*']];
+  let isLeftOut = false;
+  let isTextPrefix = false;
   const hosts: AskedHost[] = [];
   for (const { name, args, isNegated } of matchers) {
     const shown = `${isNegated ? '!' : ''}${name}(${args.map((arg) => `\`${arg}\``).join(', ')})`;
-    const refuse = (why: string, nearest?: string): undefined => {
-      router.lost(`has an alternative with ${shown}: ${why}`, nearest, 'rule');
-      return undefined;
+    const leaveOut = (why: string, nearest?: string): void => {
+      if (!isLeftOut) router.lost(`has an alternative with ${shown}: ${why}`, nearest, 'rule');
+      isLeftOut = true;
     };
-    if (isNegated) return refuse('a route cannot exclude requests');
     const lost = (): void => {
       router.lost(`asks for ${shown}, but is served under every name here`, HOSTS_ELSEWHERE, 'rule');
     };
-    if (NAMES_HOST.includes(name) && hosts.length === 0) {
+    if (isNegated) leaveOut('a route cannot exclude requests');
+    else if (NAMES_HOST.includes(name) && hosts.length === 0) {
       // One finding for all names.
       hosts.push(...args.map((text, index) => ({ text, lost: index === 0 ? lost : () => undefined })));
     } else if (NAMES_HOST.includes(name) || WITHOUT_HOST.includes(name)) {
       lost();
     } else if (name === 'Method') {
-      const asked = args.map((arg) => arg.toUpperCase());
-      if (!asked.every((method) => ENDPOINT_METHODS.includes(method) || method === 'HEAD'))
-        return refuse('no endpoint has this method', '`allowed_methods`');
-      const own = [...new Set(asked.filter((method) => method !== 'HEAD'))];
-      if (own.length === 0) return refuse('the endpoint of GET also serves HEAD');
-      if (asked.includes('GET') && !asked.includes('HEAD'))
-        router.changed('also allows HEAD, because it allows GET', undefined, 'rule');
-      methods = methods === undefined ? own : own.filter((method) => methods?.includes(method));
-    } else if (name === 'Path' || name === 'PathPrefix' || name === 'PathRegexp') {
-      const read = args.map((arg) => patternsOf(name, arg, router));
-      if (read.includes(undefined)) return refuse('a path pattern cannot express that', 'a path of its own');
-      const own = read.flatMap((found) => found ?? []);
+      const own = methodsOf(args, router, leaveOut);
+      methods = methods === undefined ? own : own?.filter((method) => methods?.includes(method));
+    } else if (PATH_MATCHERS.includes(name)) {
+      const own = args.flatMap((arg): readonly Segments[] => {
+        const read = patternsOf(name, arg, router);
+        if (read === undefined) leaveOut('a path pattern cannot express that', 'a path of its own');
+        return read ?? [widerPath(name, arg)];
+      });
+      isTextPrefix ||= name === 'PathPrefix' && args.some((arg) => !arg.endsWith('/'));
       patterns = patterns.flatMap((one) => own.flatMap((other) => listed(intersection(one, other))));
-    } else
-      return refuse('a route is chosen by path and method', name === 'ClientIP' ? '`ip_access`' : undefined);
+    } else leaveOut('a route is chosen by path and method', name === 'ClientIP' ? '`ip_access`' : undefined);
   }
   if (patterns.length === 0 || methods?.length === 0) {
-    router.lost('has an alternative that no request matches', undefined, 'rule');
+    if (!isLeftOut) router.lost('has an alternative that no request matches', undefined, 'rule');
     return undefined;
   }
   return {
     methods: methods ?? ['*'],
-    patterns: patterns.map((segments) => ({ segments, drop: 0, priority, node: router })),
-    hosts,
+    patterns: patterns.map((segments) => ({ segments, drop: 0, priority, node: router, isTextPrefix })),
+    hosts: isLeftOut ? [] : hosts,
+    isLeftOut,
   };
+}
+
+/** undefined: all, where endpoints cannot have the methods. */
+function methodsOf(
+  args: readonly string[],
+  router: SourceNode,
+  leaveOut: (why: string, nearest?: string) => void,
+): readonly string[] | undefined {
+  const asked = args.map((arg) => arg.toUpperCase());
+  const own = [...new Set(asked.filter((method) => method !== 'HEAD'))];
+  if (!own.every((method) => ENDPOINT_METHODS.includes(method))) {
+    leaveOut('no endpoint has this method', '`allowed_methods`');
+    return undefined;
+  }
+  if (own.length === 0) {
+    leaveOut('the endpoint of GET also serves HEAD');
+    return ['GET'];
+  }
+  if (asked.includes('GET') && !asked.includes('HEAD'))
+    router.changed('also allows HEAD, because it allows GET', undefined, 'rule');
+  return own;
+}
+
+/** A path that takes at least all requests of one that cannot be expressed. */
+function widerPath(name: string, arg: string): Segments {
+  if (name !== 'PathRegexp') return widerThanRegex(arg.split('{', 1)[0] ?? '');
+  return arg.startsWith('^') ? widerThanRegex(arg) : ['*'];
 }
 
 function patternsOf(name: string, arg: string, router: SourceNode): readonly Segments[] | undefined {

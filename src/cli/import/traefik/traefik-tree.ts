@@ -5,6 +5,7 @@ import { checkedPolicy } from '../checked-policy.ts';
 import { counted } from '../../../lib/text/counted.ts';
 import type { ImportedApp } from '../import-run.ts';
 import type { ImportedPattern, ImportedRoute, Item } from '../imported-route.ts';
+import { withoutOpenings } from '../left-out-routes.ts';
 import { intersection } from '../route-patterns.ts';
 import { mergedParts, replacedParts } from '../policy-parts.ts';
 import { RouteHosts } from '../route-hosts.ts';
@@ -81,7 +82,7 @@ export function importTraefik(
     for (const [name, [reason, nearest]] of Object.entries(ELSEWHERE))
       if (root.has(name)) root.lost(reason, nearest, name);
   }
-  const versions = versionsOf(routes);
+  const versions = versionsOf(withoutOpenings(routes));
   const findings = roots.flatMap(({ root, name }) =>
     root.ledger
       .conclude(root)
@@ -217,16 +218,18 @@ function routesOf(
     label,
     fields: prefix === '' ? fields : { ...fields, backend_base_path: withPrefix(fields, prefix) },
   }));
-  const places = matches.length * backends.length;
+  const places = matches.filter(({ isLeftOut }) => !isLeftOut).length * backends.length;
   if (places > 1 && (parts['rate_limit'] !== undefined || parts['concurrency'] !== undefined))
     node.changed(`has limits that are counted separately at each of ${places} revisions (rules and servers)`);
-  return matches.map(({ methods, patterns }) => ({
+  return matches.map(({ methods, patterns, isLeftOut }) => ({
     label: name,
     methods,
     patterns: patterns.flatMap((pattern) => stripped(pattern, strips)),
     backends,
     revision,
     isCurrent: !isWeaker,
+    policy: parts,
+    isLeftOut,
   }));
 }
 
