@@ -85,6 +85,9 @@ export class OidcClient {
    */
   async finish(url: URL, { state, nonce, verifier }: Flow): Promise<Person> {
     const oidc = await import('openid-client');
+    // The package asks for the keys of a configuration once a minute at most, and until then would refuse every person
+    // whose token has a newer key.
+    this.#configuration = undefined;
     const configuration = await this.#discovered();
     const tokens = await this.#proof.run(() =>
       oidc.authorizationCodeGrant(configuration, url, {
@@ -104,7 +107,7 @@ export class OidcClient {
     return { subject, name: nameOf(all, subject), groups: groupsOf(all[groupsClaim]) };
   }
 
-  /** Once for all sign-ins; again after a failure. */
+  /** Once for all sign-ins that begin until one ends; again after a failure. */
   #discovered(): Promise<Configuration> {
     this.#configuration ??= this.#discover().catch((error: unknown) => {
       this.#configuration = undefined;

@@ -39,9 +39,15 @@ beforeAll(async () => {
   await new Promise((done) => server.once('listening', done));
   issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   api = await startManagement({ oidc: settingsOf() });
+  provider = await newProvider('one');
+  handler = provider;
+});
+
+/** With a key of its own. */
+async function newProvider(kid: string): Promise<RequestListener> {
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
-  const key = { ...(await exportJWK(privateKey)), kid: 'one', alg: 'RS256', use: 'sig' };
-  provider = new Provider(issuer, {
+  const key = { ...(await exportJWK(privateKey)), kid, alg: 'RS256', use: 'sig' };
+  return new Provider(issuer, {
     jwks: { keys: [key] },
     clients: [{ client_id: 'headgate', client_secret: SECRET, redirect_uris: [api.url + CALLBACK] }],
     cookies: { keys: ['a key for the cookies of the tests'] },
@@ -52,8 +58,7 @@ beforeAll(async () => {
     }),
     features: { devInteractions: { enabled: true } },
   }).callback();
-  handler = provider;
-});
+}
 afterAll(async () => {
   await api[Symbol.asyncDispose]();
   server.closeAllConnections();
@@ -106,6 +111,17 @@ const signInAs = async (jar: Jar, login: string, returnTo = '/apps'): Promise<Re
 };
 
 describe('signing in with a provider', () => {
+  test('works when the provider has replaced its keys since the sign-in before', async () => {
+    try {
+      for (const kid of ['two', 'three']) {
+        handler = await newProvider(kid);
+        expect((await signInAs(new Map(), 'ada')).status).toBe(200);
+      }
+    } finally {
+      handler = provider;
+    }
+  });
+
   test('gives a session with the highest role of the groups, and leads back without a redirect', async () => {
     const jar: Jar = new Map();
     const page = await signInAs(jar, 'ada', '/apps?search=a&b=%22');
