@@ -33,8 +33,12 @@ export function crossSiteFailure(headers: IncomingHttpHeaders): Failure | undefi
   }
   const { origin, host } = headers;
   if (origin === undefined || isOriginOf(origin, host ?? '')) return undefined;
-  return fail('cross_site_request', 'Origin must be the origin of this API for a call with a cookie');
+  const detail = `Origin is ${shown(origin)} and Host is ${shown(host ?? '')}: for a call with a cookie they must name the same host and port, and a proxy in front must not change Host`;
+  return fail('cross_site_request', detail);
 }
+
+const SHOWN_CHARS_MAX = 100;
+const shown = (text: string): string => JSON.stringify(text.slice(0, SHOWN_CHARS_MAX));
 
 /** 403 when a method that may change something comes without the token of its session. */
 export function csrfFailure(

@@ -99,6 +99,15 @@ describe('a sign-in', () => {
       expect(codeOf(reply)).toBe('403 cross_site_request');
     }
   });
+
+  test('behind a proxy that changes Host says so', async () => {
+    const headers = { 'sec-fetch-site': 'same-origin', origin: 'https://gateway.example' };
+    const reply = await api.post('/session', { token: ADMIN_TOKEN }, { token: null, headers });
+    expect(reply.body?.detail).toContain(
+      `Origin is "https://gateway.example" and Host is "${new URL(api.url).host}": `,
+    );
+    expect(reply.body?.detail).toContain('a proxy in front must not change Host');
+  });
 });
 
 describe('a call with the cookie', () => {
