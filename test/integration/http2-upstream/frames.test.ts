@@ -232,6 +232,17 @@ describe('what is rare and allowed', () => {
     for (let sent = 0; sent < 3; sent += 1) expect(await outcome(url)).toBe('fine');
     expect([backend.connections.length, proxy.failures]).toEqual([2, []]);
   });
+
+  it('connections that all take no streams any more: requests get new ones, also at the limit', async () => {
+    const { backend, proxy, url } = await start(
+      (connection, { type, stream }) => {
+        if (type === FRAME.headers) connection.send(settings(setting(3, 0)), whole(stream));
+      },
+      { options: { maxUpstreamHttp2Connections: 2 } },
+    );
+    for (let sent = 0; sent < 5; sent += 1) expect(await outcome(url)).toBe('fine');
+    expect([backend.connections.length, proxy.failures]).toEqual([5, []]);
+  });
 });
 
 describe('a body for a backend with small windows', () => {

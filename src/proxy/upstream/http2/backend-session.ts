@@ -129,6 +129,11 @@ export class BackendSession implements ChosenFrom, StreamHost, LinkOwner, WireOw
     return this.wire.streamsMax > 0;
   }
 
+  /** It is idle, and accepts no streams. */
+  get isUnusable(): boolean {
+    return this.isOpen && !this.acceptsStreams && this.#streams.size === 0;
+  }
+
   get hasRoom(): boolean {
     return !this.#isFull && this.acceptsStreams && this.#streams.size < this.capacity;
   }

@@ -92,9 +92,13 @@ export class BackendSessions {
 
   #sessionFor(backend: CompiledBackend, app: string): BackendSession {
     const { poolKey } = backend;
-    for (const session of this.#byKey.get(poolKey) ?? []) if (session.isOld) session.retire();
+    const sessionsMax = this.#options.maxUpstreamHttp2Connections;
+    const known = this.#byKey.get(poolKey) ?? [];
+    // At the limit, an idle session that accepts no streams would keep out another one that may.
+    const isFull = known.length >= sessionsMax && !known.some(({ hasRoom }) => hasRoom);
+    for (const session of known) if (session.isOld || (isFull && session.isUnusable)) session.retire();
     const sessions = this.#byKey.get(poolKey) ?? [];
-    const chosen = chooseSession(sessions, app, this.#options.maxUpstreamHttp2Connections);
+    const chosen = chooseSession(sessions, app, sessionsMax);
     if (chosen !== undefined) return chosen;
     const session = this.#open(backend);
     this.#byKey.set(poolKey, [...sessions, session]);
