@@ -30,7 +30,7 @@ import {
   assertClaimed,
   claim,
   fileOfPort,
-  lockDatabase,
+  databaseLock,
   release,
   successorIn,
   takeover,
@@ -159,7 +159,8 @@ export async function startGateway(options: StartOptions, logging: Logging): Pro
     // Before anything is written to the folder. A SQLite database has a lock, too.
     if (database.kind === 'postgres') claim(pidFile, 'ended', log);
   }
-  const unlock = lockDatabase(database.file, predecessor !== undefined, log);
+  const lock = databaseLock(database.file, predecessor !== undefined, log);
+  lock.take();
   const { proxy } = settings;
   const ports = [proxy.port, proxy.tlsPort ?? 0].filter((port) => port > 0);
   const alone = Promise.withResolvers<void>();
@@ -172,6 +173,8 @@ export async function startGateway(options: StartOptions, logging: Logging): Pro
         claimFolder: () => {
           if (predecessor === undefined && database.kind === 'postgres') assertClaimed(pidFile);
           else claim(pidFile, 'any', log);
+          // There may have been no folder for it before.
+          lock.take();
         },
         isAlone: () => predecessor?.hasEnded() ?? true,
         assertWanted: () => {
@@ -191,7 +194,7 @@ export async function startGateway(options: StartOptions, logging: Logging): Pro
         log.info('headgate has stopped');
       } finally {
         release(pidFile, log);
-        unlock();
+        lock.release();
         output.flushSync();
       }
     };
@@ -199,7 +202,7 @@ export async function startGateway(options: StartOptions, logging: Logging): Pro
   } catch (error) {
     // Before the other process claims it again.
     release(pidFile, log);
-    unlock();
+    lock.release();
     predecessor?.cancel();
     throw error;
   }

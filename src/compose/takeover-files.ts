@@ -2,6 +2,7 @@
  * Which process serves a database folder: claims and releases its pid file, takes over from the current process, and
  * refuses a start that would share files or ports with another gateway.
  */
+import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { systemClock } from '../lib/clock.ts';
 import type { Logger } from '../observe/log.ts';
@@ -114,37 +115,52 @@ function announced(pidFile: PidFile | undefined, from: number, log: Logger): num
   }
 }
 
-/** How often the lock of a gateway that is taken over is tried, until that has ended. */
+/** How often the lock is tried that a gateway which is taken over still has, or whose folder is not there yet. */
 const LOCK_AGAIN_MS = 1_000;
+
+export interface DatabaseLock {
+  /** @throws StartError when a gateway has it that is not taken over */
+  take(): void;
+  /** Does not throw. */
+  release(): void;
+}
 
 /**
  * Keeps gateways away from a SQLite database whose pid file does not tell them of this one, since they do not see its
  * process. A gateway that is taken over has the lock until it has ended.
- * @returns releases the lock. Does not throw
- * @throws StartError when another gateway has it
  */
-export function lockDatabase(file: string | undefined, isTakeover: boolean, log: Logger): () => void {
-  if (file === undefined) return () => {};
+export function databaseLock(file: string | undefined, isTakeover: boolean, log: Logger): DatabaseLock {
+  if (file === undefined) return { take: () => {}, release: () => {} };
   const lock = new GatewayLock(file);
   let timer: NodeJS.Timeout | undefined;
-  if (isTakeover)
-    timer = setInterval(() => {
-      if (lock.take()) clearInterval(timer);
-    }, LOCK_AGAIN_MS).unref();
-  else if (!lock.take())
-    throw new StartError(
-      `Cannot use the database "${file}": a gateway serves it whose process cannot be seen from here, such as one in ` +
-        `another container (it has locked "${lock.path}"); expected one gateway for a SQLite database (stop that one ` +
-        'first; several can share a PostgreSQL database)',
-    );
-  return () => {
-    clearInterval(timer);
-    try {
-      lock.release();
-    } catch (error) {
-      log.debug({ err: error }, 'cannot remove the lock of the database, which ends with this process');
-    }
+  const isOver = (): boolean => {
+    const outcome = lock.take();
+    return outcome === 'held' || (outcome === 'unknown' && existsSync(dirname(file)));
   };
+  return {
+    take() {
+      if (!isTakeover && lock.take() === 'held elsewhere') throw lockedElsewhere(file, lock);
+      timer ??= setInterval(() => {
+        if (isOver()) clearInterval(timer);
+      }, LOCK_AGAIN_MS).unref();
+    },
+    release() {
+      clearInterval(timer);
+      try {
+        lock.release();
+      } catch (error) {
+        log.debug({ err: error }, 'cannot remove the lock of the database, which ends with this process');
+      }
+    },
+  };
+}
+
+function lockedElsewhere(file: string, { path }: GatewayLock): StartError {
+  return new StartError(
+    `Cannot use the database "${file}": a gateway serves it whose process cannot be seen from here, such as one in ` +
+      `another container (it has locked "${path}"); expected one gateway for a SQLite database (stop that one ` +
+      'first; several can share a PostgreSQL database)',
+  );
 }
 
 /** Takes over from the running gateway; undefined when there is none. */

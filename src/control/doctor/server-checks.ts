@@ -17,6 +17,7 @@ import { isOutOfMemory } from '../../limits/shared/redis/store-refusals.ts';
 import { parseRedisUrl, redisAddress } from '../../model/redis-url.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { DatabaseEmpty, SchemaBehind } from '../../storage/storage-errors.ts';
+import { isServed } from '../../storage/sqlite/gateway-lock.ts';
 import { lookAtSqlite } from '../../storage/sqlite/look-at-sqlite.ts';
 import { sealingOf, type DatabaseLocation } from '../database/database-location.ts';
 import { CLOCK_FIX, clockAheadMs, isClockWrong, wrongClockText } from '../database/clock-watch.ts';
@@ -53,6 +54,8 @@ export async function databaseChecks(
 }
 
 function sqliteCheck(file: string, autoMigrate: boolean): Finding {
+  if (isServed(file))
+    return ok('database', `"${file}" is served by a gateway whose process cannot be seen from here`);
   const look = lookAtSqlite(file);
   switch (look.state) {
     case 'missing':

@@ -5,12 +5,13 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { GatewayLock } from './gateway-lock.ts';
+import { GatewayLock, isServed } from './gateway-lock.ts';
 
 const HOLDER = `
   import { GatewayLock } from ${JSON.stringify(new URL('./gateway-lock.ts', import.meta.url).href)};
-  console.log(new GatewayLock(process.argv[1]).take());
-  setInterval(() => {}, 1000);
+  const lock = new GatewayLock(process.argv[1]);
+  console.log(lock.take());
+  setInterval(() => lock.take(), 1000);
 `;
 
 let folder: string;
@@ -20,12 +21,14 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 it('one process has it at a time, until it ends in whatever way', async () => {
   const file = join(folder, 'headgate.db');
   const holder = spawn(process.execPath, ['--input-type=module', '-e', HOLDER, file]);
-  expect(String((await once(holder.stdout, 'data'))[0])).toBe('true\n');
+  expect(String((await once(holder.stdout, 'data'))[0])).toBe('held\n');
   const lock = new GatewayLock(file);
-  expect(lock.take()).toBe(false);
+  expect(lock.take()).toBe('held elsewhere');
+  expect(isServed(file)).toBe(true);
   holder.kill('SIGKILL');
   await once(holder, 'close');
-  expect(lock.take()).toBe(true);
+  expect(isServed(file)).toBe(false);
+  expect(lock.take()).toBe('held');
   expect(lock.path).toBe(join(folder, 'headgate.lock'));
   lock.release();
   expect(existsSync(lock.path), 'nothing is left').toBe(false);
@@ -33,7 +36,7 @@ it('one process has it at a time, until it ends in whatever way', async () => {
 
 it('where there can be no file, a gateway is not kept from its start', () => {
   const lock = new GatewayLock(join(folder, 'missing', 'headgate.db'));
-  expect(lock.take()).toBe(true);
+  expect(lock.take()).toBe('unknown');
   expect(lock.isHeld).toBe(false);
   lock.release();
 });

@@ -12,29 +12,31 @@ import { isBusy } from './sqlite-errors.ts';
 /** A process that ends removes the file, which another one may have opened just before. */
 const ATTEMPTS_MAX = 5;
 
+export type LockOutcome = 'held' | 'held elsewhere' | 'unknown';
+
 export class GatewayLock {
   readonly path: string;
   #connection: DatabaseSync | undefined;
 
   /** @param file of the database */
   constructor(file: string) {
-    this.path = `${file.replace(/\.(?:db|sqlite3?)$/, '')}.lock`;
+    this.path = lockPathOf(file);
   }
 
   get isHeld(): boolean {
     return this.#connection !== undefined;
   }
 
-  /** Returns false if another process holds it, and true if this one does or the file system has no locks. */
-  take(): boolean {
+  /** `unknown`: the folder is not there, or its file system has no locks. */
+  take(): LockOutcome {
     for (let attempt = 0; attempt < ATTEMPTS_MAX && !this.isHeld; attempt++) {
       const outcome = this.#attempt();
-      if (outcome !== 'replaced') return outcome !== 'held elsewhere';
+      if (outcome !== 'replaced') return outcome;
     }
-    return this.isHeld;
+    return this.isHeld ? 'held' : 'held elsewhere';
   }
 
-  #attempt(): 'held' | 'held elsewhere' | 'replaced' | 'unknown' {
+  #attempt(): LockOutcome | 'replaced' {
     let connection: DatabaseSync | undefined;
     try {
       closeSync(openSync(this.path, 'a', 0o600));
@@ -62,6 +64,19 @@ export class GatewayLock {
     this.#connection = undefined;
   }
 }
+
+/** Whether a process has the lock of this database. Creates and changes nothing. */
+export function isServed(file: string): boolean {
+  try {
+    using connection = new DatabaseSync(lockPathOf(file), { readOnly: true });
+    connection.exec('select 1 from sqlite_schema');
+    return false;
+  } catch (error) {
+    return isBusy(error);
+  }
+}
+
+const lockPathOf = (file: string): string => `${file.replace(/\.(?:db|sqlite3?)$/, '')}.lock`;
 
 function inodeOf(path: string): bigint | undefined {
   return statSync(path, { bigint: true, throwIfNoEntry: false })?.ino;

@@ -341,6 +341,10 @@ describe('headgate doctor', () => {
       const details = findings.map(({ detail }) => detail).join('\n');
       expect(details).toContain(`the running gateway (process ${gateway.process.pid})`);
       expect(details).toContain(`is served by process ${gateway.process.pid}`);
+      // As in another container with the same volume.
+      rmSync(database().replace(/\.db$/, '.pid'));
+      const unseen = (await doctor()).findings.find(({ check }) => check === 'database');
+      expect(unseen?.detail).toContain('is served by a gateway whose process cannot be seen from here');
     } finally {
       expect(await gateway.stop()).toBe(0);
     }

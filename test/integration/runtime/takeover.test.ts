@@ -27,6 +27,7 @@ import {
   startGateway,
   type TestGateway,
 } from '../../support/gateway.ts';
+import { isServed } from '../../../src/storage/sqlite/gateway-lock.ts';
 import { freePort } from '../../support/backends/origin-process.ts';
 import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { connectRaw, type RawClient } from '../../support/clients/raw-client.ts';
@@ -169,6 +170,7 @@ describe('headgate start --take-over', () => {
     expect([...new Set(answers)]).toEqual(['200']);
     expect((await after.must('GET', '/apps/a')).description).toBe(`change ${label}`);
     expect(logged(before, 'another process takes over')).toBe(true);
+    await until(() => isServed(join(folder, 'headgate.db')), 20_000, 50, 'the new one has the lock');
     // The new one alone answers for the port now, and what is written is obeyed by it.
     await after.must('PATCH', revisionPath('a'), { backend_base_path: '/moved' });
     expect((await request(after, '/a/v1/x')).status).toBe(200);
