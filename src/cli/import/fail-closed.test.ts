@@ -221,6 +221,39 @@ describe('import kong', () => {
     for (const same of [app(secure, secure), app([], [])]) expect(servesAt(same, '/api/admin')).toBe(true);
   });
 
+  it.each([
+    [['key-auth'], true],
+    [['basic-auth'], false],
+  ])(
+    'serves a path with %s where another name has it without, since hosts are no condition',
+    (plugins, isServed) => {
+      const app = (url: string): App =>
+        kongApp({
+          services: [
+            { name: 'a', url, routes: [{ name: 'inside', hosts: ['a.internal'], paths: ['/'] }] },
+            {
+              name: 'b',
+              url: 'http://10.0.0.1',
+              routes: [
+                {
+                  name: 'outside',
+                  hosts: ['a.example'],
+                  paths: ['/'],
+                  plugins: plugins.map((name) => ({ name })),
+                },
+              ],
+            },
+          ],
+        });
+      const current = (one: App): string[] =>
+        Object.entries(one.versions['root']?.revisions ?? {}).flatMap(([label, { is_current: isCurrent }]) =>
+          isCurrent === true ? [label] : [],
+        );
+      expect(current(app('http://10.0.0.1'))).toEqual(isServed ? ['outside'] : []);
+      expect(current(app('http://10.0.0.2'))).toEqual(['inside']);
+    },
+  );
+
   it('says which paths only begin like one that is protected', () => {
     const findings = (others: object[]): string[] => {
       const routes = [

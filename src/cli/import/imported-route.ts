@@ -38,6 +38,8 @@ export interface ImportedRoute {
   readonly isCurrent: boolean;
   /** All parts that apply to it, of the app as well; absent: nothing is kept out. */
   readonly policy?: Item;
+  /** It is for certain hosts. */
+  readonly hasHosts?: boolean;
   /** Its patterns are wider than what it matches (left-out-routes.ts). */
   readonly isLeftOut?: boolean;
 }

@@ -1,12 +1,14 @@
 /**
  * Keeps what was left out from opening anything. A route whose condition cannot be expressed here would leave its
  * requests to a wider route, which may let them pass without the plugins that keep them out. Such a route is imported
- * at all paths that it may match, and is not switched on. Prefixes of texts, which are whole segments here, are reported
+ * at all paths that it may match, and is not switched on. Of two routes for other hosts, which are served under every
+ * name here, the one that keeps requests out comes first. Prefixes of texts, which are whole segments here, are reported
  * where that makes the same difference.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { PARTS } from '../../policy/registry.ts';
 import type { ImportedPattern, ImportedRoute } from './imported-route.ts';
+import { HOSTS_ELSEWHERE } from './route-hosts.ts';
 import { byPriority } from './route-overlaps.ts';
 import {
   intersection,
@@ -27,14 +29,50 @@ interface Placed {
   readonly literals: number;
 }
 
-/** Those that are carried over, and those that are left out as far as they keep requests out. */
-export function withoutOpenings(routes: readonly ImportedRoute[]): ImportedRoute[] {
+/**
+ * Those that are carried over, and those that are left out as far as they keep requests out.
+ * @param hosts of the app: without them, hosts of routes are no condition
+ */
+export function withoutOpenings(routes: readonly ImportedRoute[], hosts: readonly string[]): ImportedRoute[] {
   const carried = routes
     .filter(({ isLeftOut }) => isLeftOut !== true)
     .flatMap((route) => route.patterns.map((pattern): Placed => placed(route, pattern)))
     .sort(byPriority);
   for (const { route, pattern } of carried) if (pattern.isTextPrefix) reportPrefix(route, pattern, carried);
-  return routes.flatMap((route) => (route.isLeftOut === true ? closed(route, carried) : [route]));
+  const ofHosts = hosts.length > 0 ? [] : carried;
+  return routes.flatMap((route) =>
+    route.isLeftOut === true ? closed(route, carried) : [beforeOpenings(route, ofHosts)],
+  );
+}
+
+/** The route, before routes to the same backend that would open it when its host is no condition. */
+function beforeOpenings(route: ImportedRoute, carried: readonly Placed[]): ImportedRoute {
+  const patterns = route.patterns.map((pattern): ImportedPattern => {
+    const opening = carried.find(
+      (other) =>
+        (other.route.hasHosts === true || route.hasHosts === true) &&
+        byPriority(other, { pattern }) < 0 &&
+        isOpened(pattern.segments, other.pattern.segments) &&
+        hasSameBackend(other.route, route) &&
+        opens(other.route, route),
+    );
+    if (opening === undefined) return pattern;
+    pattern.node.changed(
+      `comes before ${opening.route.label}, which would let its requests pass without what keeps them out: both are served under every name`,
+      HOSTS_ELSEWHERE,
+    );
+    return { ...pattern, priority: [...opening.pattern.priority, 1] };
+  });
+  return { ...route, patterns };
+}
+
+function hasSameBackend(one: ImportedRoute, other: ImportedRoute): boolean {
+  const places = new Set(one.backends.map(({ fields }) => placeOf(fields)));
+  return other.backends.some(({ fields }) => places.has(placeOf(fields)));
+}
+
+function placeOf({ backend_host: host, backend_port: port }: ImportedRoute['revision']): string {
+  return `${String(host)} ${String(port)}`;
 }
 
 function placed(route: ImportedRoute, pattern: ImportedPattern): Placed {

@@ -34,7 +34,7 @@ export function importKong(value: unknown, options: KongOptions): ImportedApp | 
   const appHosts = hosts.settle();
   settleRest(document);
   const keys = keysOf(document, acl, options.withKeyValues);
-  const versions = versionsOf(withoutOpenings(routes));
+  const versions = versionsOf(withoutOpenings(routes, appHosts));
   return {
     app: {
       gateway_path: options.gatewayPath ?? `/${options.slug}`,
@@ -128,6 +128,7 @@ function routeOf(
       ...(own !== undefined && { default_policy: own }),
     },
     isCurrent: isEnabled && weaker.size === 0,
+    hasHosts: match.hosts.length > 0,
     // A service that is switched off takes no requests from others.
     ...(isEnabled && { policy: { ...global.parts, ...parts } }),
   };

@@ -82,7 +82,7 @@ export function importTraefik(
     for (const [name, [reason, nearest]] of Object.entries(ELSEWHERE))
       if (root.has(name)) root.lost(reason, nearest, name);
   }
-  const versions = versionsOf(withoutOpenings(routes));
+  const versions = versionsOf(withoutOpenings(routes, appHosts));
   const findings = roots.flatMap(({ root, name }) =>
     root.ledger
       .conclude(root)
@@ -221,7 +221,7 @@ function routesOf(
   const places = matches.filter(({ isLeftOut }) => !isLeftOut).length * backends.length;
   if (places > 1 && (parts['rate_limit'] !== undefined || parts['concurrency'] !== undefined))
     node.changed(`has limits that are counted separately at each of ${places} revisions (rules and servers)`);
-  return matches.map(({ methods, patterns, isLeftOut }) => ({
+  return matches.map(({ methods, patterns, hosts: asked, isLeftOut }) => ({
     label: name,
     methods,
     patterns: patterns.flatMap((pattern) => stripped(pattern, strips)),
@@ -229,6 +229,7 @@ function routesOf(
     revision,
     isCurrent: !isWeaker,
     policy: parts,
+    hasHosts: asked.length > 0,
     isLeftOut,
   }));
 }
