@@ -157,7 +157,7 @@ describe('headgate config history', () => {
     const refused = await headgate('rollback', String(at));
     expect([refused.code, refused.out]).toEqual([1, '']);
     expect(refused.err).toContain(
-      'Set delete_keys to delete the keys, too\n  /apps/orders/keys/till was created',
+      'Set delete_keys to delete the keys, too (here the option --delete-keys)\n  /apps/orders/keys/till was created',
     );
     expect((await headgate('rollback', String(at), '--app', 'billing')).out).toContain('Nothing to change.');
     expect((await headgate('rollback', String(at), '--delete-keys')).code).toBe(0);

@@ -7,7 +7,7 @@ import { queryText } from '../connection/query.ts';
 import { addServerFlags } from '../connection/server-flags.ts';
 import { listAll } from '../everyday/pages.ts';
 import { EXIT_CODES } from '../exit-codes.ts';
-import { createClient, type ServerFlags } from '../gateway-client.ts';
+import { createClient, RefusedCall, type ServerFlags } from '../gateway-client.ts';
 import { CliError, type CliIo } from '../io.ts';
 import {
   addExamples,
@@ -99,12 +99,24 @@ async function rollbackCommand(text: string, flags: RollbackFlags, io: CliIo): P
     ...(isTry && { dry_run: true }),
     ...(flags.message !== undefined && { message: flags.message }),
   };
-  const answer = await createClient(flags, io).ask('POST', `/config/versions/${version}/rollback`, body);
+  const answer = await createClient(flags, io)
+    .ask('POST', `/config/versions/${version}/rollback`, body)
+    .catch((error: unknown) => {
+      throw withDeleteKeysOption(error);
+    });
   const done = answer.data as ShownRollback;
   writeWarnings(answer.warnings.map(withPointer), io);
   if (flags.output === 'json') writeJson(done, io);
   else io.out(rollbackText(done, !isTry, io));
   if (isTry && done.changes.length > 0) io.exit(EXIT_CODES.differs.code);
+}
+
+/** The gateway names its field; this adds the option of the command. */
+function withDeleteKeysOption(error: unknown): unknown {
+  if (!(error instanceof RefusedCall) || !error.detail.includes('delete_keys')) return error;
+  const { status, detail, errors, code } = error;
+  const shown = `${detail} (here the option --delete-keys)`;
+  return new RefusedCall(status, shown, { errors, ...(code !== undefined && { code }) });
 }
 
 export function addHistoryCommands(config: Command, io: CliIo): void {
