@@ -290,7 +290,7 @@ export async function listenForManagement(
     await portFreed();
     bound = (await management.listen(host, port)).port;
   } catch (error) {
-    throw listenError('management', `${host}:${port}`, error);
+    throw listenError('management', `${host}:${port}`, 'GATEWAY_SERVER__PORT', error);
   }
   if (path === undefined) return bound;
   try {
@@ -302,7 +302,7 @@ export async function listenForManagement(
       );
     await management.listenOnPath({ path, mode: unixSocketMode, makeWay: () => makeWayAt(path) });
   } catch (error) {
-    throw listenError('management', path, error);
+    throw listenError('management', path, 'GATEWAY_SERVER__UNIX_SOCKET', error);
   }
   return bound;
 }

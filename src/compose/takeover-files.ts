@@ -209,22 +209,23 @@ export async function assertAlone(
   const listeners: readonly (readonly [
     what: string,
     address: { readonly host: string; readonly port: number },
+    setting: string,
   ])[] = [
-    ['management', server],
-    ['traffic', proxy],
-    ['traffic', { host: proxy.host, port: proxy.tlsPort ?? 0 }],
+    ['management', server, 'GATEWAY_SERVER__PORT'],
+    ['traffic', proxy, 'GATEWAY_PROXY__PORT'],
+    ['traffic', { host: proxy.host, port: proxy.tlsPort ?? 0 }, 'GATEWAY_PROXY__TLS__PORT'],
   ];
-  for (const [what, address] of listeners) {
+  for (const [what, address, setting] of listeners) {
     const error = address.port === 0 ? undefined : await takenError(address);
-    if (error !== undefined) throw listenError(what, `${address.host}:${address.port}`, error);
+    if (error !== undefined) throw listenError(what, `${address.host}:${address.port}`, setting, error);
   }
   const sockets = [
-    ['management', server.unixSocket],
-    ['traffic', proxy.unixSocket === 'systemd' ? undefined : proxy.unixSocket],
+    ['management', server.unixSocket, 'GATEWAY_SERVER__UNIX_SOCKET'],
+    ['traffic', proxy.unixSocket === 'systemd' ? undefined : proxy.unixSocket, 'GATEWAY_PROXY__UNIX_SOCKET'],
   ] as const;
-  for (const [what, path] of sockets) {
+  for (const [what, path, setting] of sockets) {
     if (path === undefined) continue;
     const problem = await unixSocketProblem(path);
-    if (problem !== undefined) throw listenError(what, path, new Error(problem));
+    if (problem !== undefined) throw listenError(what, path, setting, new Error(problem));
   }
 }

@@ -40,6 +40,7 @@ const FIRST_LOOKS_MS = 1_000;
 
 /** The first descriptor that a service manager passes (sd_listen_fds(3)). */
 const PASSED_FD = 3;
+const SOCKET_SETTING = 'GATEWAY_PROXY__UNIX_SOCKET';
 
 /** @throws StartError with the path and the reason */
 export async function openUnixSocket(
@@ -56,7 +57,7 @@ export async function openUnixSocket(
     return await UnixListener.inherit(PASSED_FD, workers, log);
   } catch (error) {
     const what = path === 'systemd' ? 'the socket of the service manager' : path;
-    throw listenError('traffic', what, error);
+    throw listenError('traffic', what, SOCKET_SETTING, error);
   }
 }
 
@@ -156,7 +157,7 @@ export async function listenForTraffic(
     return ports;
   } catch (error) {
     const also = proxy.tlsPort === undefined ? '' : ` and ${proxy.tlsPort}`;
-    throw listenError('traffic', `${proxy.host}:${proxy.port}${also}`, error);
+    throw listenError('traffic', `${proxy.host}:${proxy.port}${also}`, 'GATEWAY_PROXY__PORT', error);
   }
 }
 
@@ -168,7 +169,7 @@ export function publishUnixSocket(unixSocket: UnixListener | undefined, { proxy 
   try {
     unixSocket?.publish();
   } catch (error) {
-    throw listenError('traffic', String(proxy.unixSocket), error);
+    throw listenError('traffic', String(proxy.unixSocket), SOCKET_SETTING, error);
   }
 }
 

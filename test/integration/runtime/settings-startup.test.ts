@@ -224,7 +224,7 @@ describe('beside a running gateway, a start that would take a part of its place 
     });
     expect(code, output).toBe(1);
     expect(output).toMatch(
-      /^headgate: Cannot listen for traffic on 127\.0\.0\.1:\d+: another process listens there; headgate doctor .*\n$/,
+      /^headgate: Cannot listen for traffic on 127\.0\.0\.1:\d+: another process listens there; headgate doctor says what to do, and GATEWAY_PROXY__PORT sets the port\n$/,
     );
     expect(existsSync(other)).toBe(false);
   });
@@ -282,27 +282,27 @@ describe('an address that cannot be listened on ends the start with one plain me
     [
       'the management port in use',
       () => ({ GATEWAY_SERVER__PORT: port }),
-      /^Cannot listen for management on 127\.0\.0\.1:\d+: another process listens there; headgate doctor/,
+      /^Cannot listen for management on 127\.0\.0\.1:\d+: another process listens there; .* GATEWAY_SERVER__PORT sets the port$/,
     ],
     [
       'the traffic port in use',
       () => ({ GATEWAY_PROXY__PORT: port }),
-      /^Cannot listen for traffic on 127\.0\.0\.1:\d+: another process listens there; headgate doctor/,
+      /^Cannot listen for traffic on 127\.0\.0\.1:\d+: another process listens there; .* GATEWAY_PROXY__PORT sets the port$/,
     ],
     [
       'a management address of another machine',
       () => ({ GATEWAY_SERVER__HOST: '192.0.2.1' }),
-      /^Cannot listen for management on 192\.0\.2\.1:0: this machine does not have that address/,
+      /^Cannot listen for management on 192\.0\.2\.1:0: this machine does not have that address; .* GATEWAY_SERVER__HOST sets the address$/,
     ],
     [
       'a Unix socket in a folder that does not exist',
       () => ({ GATEWAY_PROXY__UNIX_SOCKET: '/nowhere/x.sock' }),
-      /^Cannot listen for traffic on \/nowhere\/x\.sock: there is no folder "\/nowhere"/,
+      /^Cannot listen for traffic on \/nowhere\/x\.sock: there is no folder "\/nowhere"; .* GATEWAY_PROXY__UNIX_SOCKET sets the path$/,
     ],
     [
       'a traffic address of another machine',
       () => ({ GATEWAY_PROXY__HOST: '192.0.2.1' }),
-      /^Cannot listen for traffic on 192\.0\.2\.1:0: this machine does not have that address/,
+      /^Cannot listen for traffic on 192\.0\.2\.1:0: this machine does not have that address; .* GATEWAY_PROXY__HOST sets the address$/,
     ],
   ])('%s', async (_what, env, message) => {
     const { code, output } = await runToEnd({
