@@ -1,6 +1,7 @@
 /** Helpers that the traffic and the management listener share. */
 import { constants } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { Socket } from 'node:net';
 import type { Clock } from './clock.ts';
 import { systemCode } from './error-message.ts';
 
@@ -10,6 +11,30 @@ import { systemCode } from './error-message.ts';
  * section 9.2.1); TLS 1.3 has none.
  */
 export const NO_RENEGOTIATION = constants.SSL_OP_NO_RENEGOTIATION;
+
+/**
+ * The TCP socket below a socket with TLS. Node has no public name for it. The addresses and ports of the connection
+ * cannot identify it: they are gone once the client has disconnected.
+ */
+export function acceptedSocketOf(socket: Socket): Socket | undefined {
+  const accepted: unknown = Reflect.get(socket, '_parent');
+  return accepted instanceof Socket ? accepted : undefined;
+}
+
+/** What OpenSSL calls a first line of HTTP/1.1: a request with GET, HEAD, POST or PUT, or with CONNECT. */
+const PLAIN_HTTP: readonly string[] = ['ERR_SSL_HTTP_REQUEST', 'ERR_SSL_HTTPS_PROXY_REQUEST'];
+
+/** What a client is told that sends such a request to a port with TLS. */
+export const PLAIN_HTTP_SENTENCE = 'This port serves TLS, and the request came without it: use https://';
+
+/**
+ * The socket on which a client can be answered that has sent HTTP without TLS to a port with TLS; undefined if the
+ * handshake has failed for another reason, or the client has gone. Only while Node reports the failure: it closes the
+ * socket after that, so the answer has to be written at once.
+ */
+export function plainHttpSocket(error: unknown, accepted: Socket | undefined): Socket | undefined {
+  return PLAIN_HTTP.includes(systemCode(error)) && accepted?.writable === true ? accepted : undefined;
+}
 
 /** Whether a host to listen on can be reached from this machine only. */
 export function isLoopback(host: string): boolean {

@@ -3,6 +3,7 @@
  * addresses of backends, labels of revisions, or endpoints that they did not request: those are in the access log and
  * explain, found by the request id.
  */
+import { PLAIN_HTTP_SENTENCE } from '../lib/listeners.ts';
 import type { HeadError, HeadErrorStatus } from '../http/heads/head-error.ts';
 import type { ErrorCode } from '../model/errors.ts';
 import { plainReason, type Reason, type ReasonKind } from '../model/reason.ts';
@@ -42,6 +43,9 @@ export const HTTPS_WITHOUT_HOST = plainReason({
   code: 'bad_request',
   detail: () => 'Requests are served only over TLS, and this request has no host to redirect to',
 });
+
+/** Known before there is a request: it is in no log and no explanation. */
+export const TLS_REQUIRED = plainReason({ code: 'bad_request', detail: () => PLAIN_HTTP_SENTENCE });
 
 export const BODY_TOO_SLOW = plainReason({
   code: 'request_timeout',

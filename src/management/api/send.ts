@@ -5,6 +5,7 @@
 import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { acceptedSocketOf, PLAIN_HTTP_SENTENCE, plainHttpSocket } from '../../lib/listeners.ts';
 import { STATUS_CODES } from '../../lib/node-http.ts';
 import { errorRow } from '../../policy/error-table.ts';
 import { problemDocument, type ErrorCode } from '../../model/errors.ts';
@@ -91,16 +92,21 @@ function clientMistake(error: unknown): Failure | undefined {
   return isRefusal ? fail('bad_request', error.message) : undefined;
 }
 
-/** Answers bytes that Node could not parse as HTTP, and closes the connection. */
-export function refuseConnection(error: unknown, socket: Socket, requestId: string): void {
+/** Answers bytes that Node could not parse as HTTP or as TLS, and closes the connection. */
+export function refuseConnection(error: unknown, client: Socket, requestId: string): void {
+  const plain = plainHttpSocket(error, acceptedSocketOf(client));
+  const socket = plain ?? client;
   if (errorCode(error) === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;
   }
+  plain?.on('error', () => plain.destroy());
   const code = unreadable(errorCode(error));
   const row = errorRow(code);
   const { status, title } = row;
-  const body = JSON.stringify(problemDocument(code, row, title, '', requestId));
+  const body = JSON.stringify(
+    problemDocument(code, row, plain === undefined ? title : PLAIN_HTTP_SENTENCE, '', requestId),
+  );
   const fields = Object.entries(NO_PAGE).map(([name, value]) => `${name}: ${value}\r\n`);
   socket.end(
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nX-Request-Id: ${requestId}\r\n${fields.join('')}` +

@@ -10,6 +10,7 @@ import { join, resolve } from 'node:path';
 import * as tls from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
+import { sendRaw } from '../../support/clients/raw-client.ts';
 import { installedProgram } from '../../support/programs/install-program.ts';
 import { metric } from '../../support/policies.ts';
 import { until } from '../../support/measure/until.ts';
@@ -124,6 +125,15 @@ describe('handshakes that fail', () => {
     expect(line).toMatchObject({ level: 'warn', client_ip: '127.0.0.1', count: 1 });
     expect(line['error']).toEqual(typeof code === 'string' ? code : expect.stringMatching(code));
     expect(await failures(kind)).toBe(1);
+  });
+
+  it('of clients that send HTTP without TLS are answered with 400, which says so', async () => {
+    const { status, body } = await sendRaw(gateway.proxyPort, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+    expect(status).toBe(400);
+    expect(JSON.parse(body)).toMatchObject({
+      code: 'bad_request',
+      detail: 'This port serves TLS, and the request came without it: use https://',
+    });
   });
 
   it('are logged at a bounded rate, and all of them counted', async () => {

@@ -4,12 +4,12 @@
  */
 import { copyFileSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import * as https from 'node:https';
-import * as net from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import * as tls from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { renegotiate } from '../../support/clients/handshake.ts';
+import { sendRaw } from '../../support/clients/raw-client.ts';
 import { ADMIN_TOKEN, runToEnd, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { until } from '../../support/measure/until.ts';
 
@@ -86,16 +86,19 @@ describe('the management API with a certificate', { timeout: 60_000 }, () => {
     expect(await renegotiate(gateway.managementPort)).toBe('ERR_SSL_NO_RENEGOTIATION');
   });
 
-  it('does not answer plain HTTP', async () => {
-    const received = await new Promise<string>((done) => {
-      let text = '';
-      const socket = net.connect(gateway.managementPort, '127.0.0.1');
-      socket.setEncoding('latin1').on('data', (chunk: string) => (text += chunk));
-      socket.on('error', () => undefined).on('close', () => done(text));
-      socket.write('GET /api/v1/health HTTP/1.1\r\nHost: a\r\n\r\n');
-    });
-    expect(received).not.toContain('HTTP/1.1');
-  });
+  it.each(['GET', 'POST'])(
+    'serves no plain HTTP: a %s without TLS gets 400, which says so',
+    async (method) => {
+      const call = `${method} /api/v1/health HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n`;
+      const { status, headers, body } = await sendRaw(gateway.managementPort, call);
+      expect(status).toBe(400);
+      expect(headers).toMatchObject({ 'content-type': 'application/problem+json', connection: 'close' });
+      expect(JSON.parse(body)).toMatchObject({
+        code: 'bad_request',
+        detail: 'This port serves TLS, and the request came without it: use https://',
+      });
+    },
+  );
 
   it('shows a renewed certificate to new clients while open connections go on', async () => {
     const agent = new https.Agent({ keepAlive: true, maxSockets: 1 });

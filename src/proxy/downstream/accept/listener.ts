@@ -5,7 +5,7 @@
 import type * as net from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { normaliseAddress, UNIX_PEER } from '../../../http/address.ts';
-import { DescriptorRoom } from '../../../lib/listeners.ts';
+import { DescriptorRoom, plainHttpSocket } from '../../../lib/listeners.ts';
 import { AddressCounts } from './address-counts.ts';
 import { AnnouncedClient } from './announced-client.ts';
 import { HelloReader } from './hello-reader.ts';
@@ -16,7 +16,7 @@ import type { ProxyContext } from '../../interfaces/proxy-context.ts';
 import { gatheredSocket } from '../http2/gathered-socket.ts';
 import { Http2Connection } from '../http2/http2-connection.ts';
 import { ListeningPort, type PortOptions } from './listening-port.ts';
-import { refuseConnection, REFUSED_CONNECTIONS_MAX } from './refuse-connection.ts';
+import { refuseConnection, refusePlainHttp, REFUSED_CONNECTIONS_MAX } from './refuse-connection.ts';
 import type { OpeningClient } from './opening-client.ts';
 import { beginsHttp2, PrefaceClient } from './preface-client.ts';
 import { tcpClientSocket } from '../tcp-client-socket.ts';
@@ -180,6 +180,9 @@ export class Listener {
         if (handshake !== undefined) this.#endHandshake(handshake);
         const code = errorCodeOf(error);
         observer.handshakeFailed(handshakeFailure(code), handshake?.client.address, code);
+        const plain = plainHttpSocket(error, accepted);
+        const context = this.#context;
+        if (plain !== undefined) refusePlainHttp(plain, context.nextRequestId(), context.httpDate());
       },
       dropped: () => observer.overloaded('connections'),
       failed: (error) => observer.internalError(error, ''),

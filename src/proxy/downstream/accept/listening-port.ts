@@ -5,11 +5,11 @@
 import * as net from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { Clock } from '../../../lib/clock.ts';
-import { BACKLOG } from '../../../lib/listeners.ts';
+import { acceptedSocketOf, BACKLOG } from '../../../lib/listeners.ts';
 import { closePort, closeShared } from './close-port.ts';
 import type { OrderedCertificates } from '../tls/ordered-certificates.ts';
 import type { CertificatePair } from '../tls/tls-certificate.ts';
-import { acceptedSocketOf, createTlsServer, type TlsServer } from '../tls/tls-server.ts';
+import { createTlsServer, type TlsServer } from '../tls/tls-server.ts';
 
 export interface PortTls {
   /** The first serves clients without a server name, or with an unknown one. */

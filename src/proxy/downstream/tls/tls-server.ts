@@ -8,7 +8,6 @@
  * and a ticket carries no identity anywhere (docs/explanation/decisions/certificates-from-clients.md).
  */
 import { constants } from 'node:crypto';
-import { Socket } from 'node:net';
 import * as tls from 'node:tls';
 import { secretBytes } from '../../../lib/ids.ts';
 import { NO_RENEGOTIATION } from '../../../lib/listeners.ts';
@@ -131,13 +130,4 @@ function createChallengeServer(
   );
   server.on('tlsClientError', (_error, socket) => socket.destroy());
   return server;
-}
-
-/**
- * The TCP socket below a socket of the server. Node has no public name for it. The addresses and ports of the
- * connection cannot identify it: they are gone once the client has disconnected.
- */
-export function acceptedSocketOf(socket: tls.TLSSocket): Socket | undefined {
-  const accepted: unknown = Reflect.get(socket, '_parent');
-  return accepted instanceof Socket ? accepted : undefined;
 }
