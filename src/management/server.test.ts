@@ -40,10 +40,10 @@ describe('problems', () => {
       type: 'urn:headgate:error:not_found',
       title: 'There is no such resource',
       status: 404,
-      detail: 'There is no app "nothing" here',
+      detail: 'There is no app "nothing" here; there is only "billing"',
       instance: '/api/v1/apps/nothing',
       code: 'not_found',
-      message: 'There is no app "nothing" here',
+      message: 'There is no app "nothing" here; there is only "billing"',
       data: null,
       request_id: reply.headers.get('x-request-id'),
     });

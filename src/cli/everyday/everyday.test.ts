@@ -134,6 +134,9 @@ describe('records', () => {
     expect((await run('endpoints show shop v1 stable GET_/files/*')).err).toBe(
       'There is no endpoint "GET /files/*" here',
     );
+    expect((await run('endpoints show shop v1 stable GET_/item/{id}')).err).toBe(
+      'There is no endpoint "GET /item/{id}" here; did you mean "GET /items/{id}"?',
+    );
   });
 
   it('of a backend at an IPv6 address are shown with it in brackets', async () => {

@@ -2,6 +2,7 @@
  * Finds ids by names where the management API accepts only ids: keys and admin tokens by name, endpoints by method
  * and path. Names of keys are not unique: keys of the same name are distinguished by their ids.
  */
+import { namesMeant } from '../../lib/nearest.ts';
 import type { GatewayClient } from '../gateway-client.ts';
 import { CliError, printable } from '../io.ts';
 import type { Json } from './everyday-command.ts';
@@ -10,6 +11,8 @@ import { listAll } from './pages.ts';
 const ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** The search stops after this many records; an id finds any. */
 const SEARCHED_MAX = 100_000;
+/** Names beyond these are not suggested. */
+const NAMES_COMPARED_MAX = 10_000;
 
 const NAMES: Readonly<Record<string, { readonly what: string; readonly name: (record: Json) => string }>> = {
   key: { what: 'API key', name: ({ name }) => name },
@@ -49,7 +52,15 @@ async function referenceOf(
   const { rows } = await listAll(client, list, SEARCHED_MAX);
   const found = rows.filter((record) => named.name(record) === text);
   const [first, second] = found;
-  if (first === undefined) throw new CliError(`There is no ${named.what} "${printable(text)}" here`);
+  if (first === undefined) {
+    const meant = namesMeant(
+      text,
+      rows.slice(0, NAMES_COMPARED_MAX).map((record) => named.name(record)),
+    );
+    const hint =
+      meant.length === 0 ? '' : `; did you mean ${meant.map((name) => `"${printable(name)}"`).join(' or ')}?`;
+    throw new CliError(`There is no ${named.what} "${printable(text)}" here${hint}`);
+  }
   if (second === undefined) return String(first.id);
   const ids = found.slice(0, 10).map(({ id }) => String(id));
   throw new CliError(

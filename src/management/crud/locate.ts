@@ -4,9 +4,10 @@ import { jsonSchema, type JsonSchema } from '../../model/json-schema.ts';
 import type { ConfigReader } from '../../storage/repository.ts';
 import type { ManagementContext } from '../context.ts';
 import type { RuleContext } from '../write/rule-context.ts';
-import { isFailure, notFound, type Failure } from '../api/failure.ts';
+import { isFailure, type Failure } from '../api/failure.ts';
 import { API_PREFIX, type Call } from '../api/operation.ts';
 import type { Resource, StoredRecord } from './resource.ts';
+import { unknownName } from './unknown-name.ts';
 
 export interface Located<S, R> {
   readonly scope: S;
@@ -23,7 +24,7 @@ export async function locate<S extends object, I, R extends StoredRecord>(
   if (isFailure(scope)) return scope;
   const reference = params[resource.parameter] ?? '';
   const record = await resource.find(reader, scope, reference);
-  return record === undefined ? notFound(resource.names[0].toLowerCase(), reference) : { scope, record };
+  return record === undefined ? unknownName(resource, reader, scope, reference) : { scope, record };
 }
 
 export function itemPath(resource: { readonly collection: string; readonly parameter: string }): string {

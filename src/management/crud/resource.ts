@@ -108,6 +108,8 @@ export interface Resource<S extends object, I, R extends StoredRecord> {
   readonly presentMasked?: (record: R) => Readonly<Record<string, unknown>>;
   /** The name that people use: slug, label, method and path, or name. */
   nameOf(record: R): string;
+  /** Where `find` looks for a name, such as `in app "shop"`; absent when it finds records only by their ids. */
+  readonly placeOfNames?: (scope: S) => string;
   /**
    * Warnings about a written record; runs inside the transaction. `sent` has the fields that the call gave, as opposed
    * to defaults; undefined for records that a whole configuration has declared.

@@ -8,8 +8,9 @@ import { parseGatewayPath } from '../../../config/path-patterns.ts';
 import type { ConfigReader, ConfigWriter } from '../../../storage/repository.ts';
 import type { RuleContext } from '../../write/rule-context.ts';
 import { cascadedKeys } from '../../write/audit-names.ts';
-import { conflict, invalid, notFound, type Failure } from '../../api/failure.ts';
+import { conflict, invalid, type Failure } from '../../api/failure.ts';
 import type { Built, RecordBase, Resource } from '../../crud/resource.ts';
+import { unknownName } from '../../crud/unknown-name.ts';
 import {
   appPathConflict,
   defaultGatewayPath,
@@ -48,6 +49,7 @@ export const apps: Resource<object, AppInput, App> = {
   insert: (writer, app) => writer.insertApp(app),
   update: updateApp,
   nameOf: ({ slug }) => slug,
+  placeOfNames: () => 'here',
   remove: (writer, app) => writer.deleteApp(app.id),
   children: async (writer, app) => [
     ...countedBelow(await writer.countVersions(app.id), 'version'),
@@ -78,7 +80,7 @@ export async function findAppScope(
 ): Promise<{ readonly app: App } | Failure> {
   const reference = params['app_id'] ?? '';
   const app = await reader.findApp(reference);
-  return app === undefined ? notFound('app', reference) : { app };
+  return app === undefined ? unknownName(apps, reader, {}, reference) : { app };
 }
 
 /** `2 versions`, `1 version`, or nothing for none. */

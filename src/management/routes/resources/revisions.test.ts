@@ -120,7 +120,21 @@ describe('creating a revision', () => {
   it('needs its version', async () => {
     const reply = await api.post('/apps/billing/versions/none/revisions', MINIMAL);
     expect(verdict(reply)).toEqual([404, 'not_found', []]);
-    expect(reply.body.detail).toBe('There is no version "none" here');
+    expect(reply.body.detail).toBe('There is no version "none" in app "billing"; there is only "v1"');
+  });
+
+  it.each([
+    ['apps/biling', 'There is no app "biling" here; did you mean "billing"?'],
+    ['apps/biling/versions/v1', 'There is no app "biling" here; did you mean "billing"?'],
+    ['apps/billing/versions/v2', 'There is no version "v2" in app "billing"; there is only "v1"'],
+    [
+      'apps/billing/versions/v1/revisions/r9',
+      'There is no revision "r9" in version "v1" of app "billing"; there are "r1", "r2"',
+    ],
+  ])('a path that names none is answered with what is there: %s', async (path, detail) => {
+    await create({ ...MINIMAL, revision: 'r1' });
+    await create({ ...MINIMAL, revision: 'r2' });
+    expect((await api.get(`/${path}`)).body.detail).toBe(detail);
   });
 });
 

@@ -24,11 +24,12 @@ import type { ManagementContext } from '../../context.ts';
 import type { RuleContext } from '../../write/rule-context.ts';
 import { itemPath, locate, recordEnvelope, rulesOf } from '../../crud/locate.ts';
 import { checkIfMatch, entityTag } from '../../api/entity-tag.ts';
-import { answer, conflict, invalid, isFailure, notFound, type Failure } from '../../api/failure.ts';
+import { answer, conflict, invalid, isFailure, type Failure } from '../../api/failure.ts';
 import type { Operation } from '../../api/operation.ts';
 import { requireOneOf } from '../../../model/json-schema.ts';
 import { DRY_RUN_QUERY, NO_QUERY } from '../../api/query.ts';
 import type { Built, RecordBase, Resource } from '../../crud/resource.ts';
+import { unknownName } from '../../crud/unknown-name.ts';
 import { certificatesError, serverNameError } from '../../write/rules/backend.ts';
 import { healthCheckErrors } from '../../write/rules/health-check.ts';
 import { labelErrors } from '../../write/rules/labels.ts';
@@ -98,6 +99,7 @@ export const revisions: Resource<Scope, RevisionInput, Revision> = {
   patchBase: withoutReplacedForm,
   present: (revision) => ({ ...revision, default_policy: maskPolicy(revision.default_policy) }),
   nameOf: ({ revision }) => revision,
+  placeOfNames: ({ app, version }) => `in version "${version.version}" of app "${app.slug}"`,
   warnings: (rules, scope, revision, previous, sent) =>
     revisionWarnings(scope, revision, previous, rules, sent),
   removalWarnings: (rules, scope, removed) => revisionRemovalWarnings(scope, removed, rules),
@@ -113,7 +115,7 @@ export async function findRevisionScope(
   if (isFailure(scope)) return scope;
   const reference = params['revision_id'] ?? '';
   const revision = await reader.findRevision(scope.version.id, reference);
-  return revision === undefined ? notFound('revision', reference) : { ...scope, revision };
+  return revision === undefined ? unknownName(revisions, reader, scope, reference) : { ...scope, revision };
 }
 
 async function buildRevision(

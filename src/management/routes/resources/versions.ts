@@ -6,8 +6,9 @@ import { jsonSchema } from '../../../model/json-schema.ts';
 import { VersionInputSchema, VersionSchema, type VersionInput } from '../../schemas/version.ts';
 import type { ConfigReader } from '../../../storage/repository.ts';
 import type { RuleContext } from '../../write/rule-context.ts';
-import { conflict, invalid, isFailure, notFound, type Failure } from '../../api/failure.ts';
+import { conflict, invalid, isFailure, type Failure } from '../../api/failure.ts';
 import type { Built, RecordBase, Resource } from '../../crud/resource.ts';
+import { unknownName } from '../../crud/unknown-name.ts';
 import {
   defaultGatewayPath,
   gatewayPathFailure,
@@ -46,6 +47,7 @@ export const versions: Resource<Scope, VersionInput, Version> = {
     return undefined;
   },
   nameOf: ({ version }) => version,
+  placeOfNames: ({ app }) => `in app "${app.slug}"`,
   remove: (writer, version) => writer.deleteVersion(version.id),
   children: async (writer, version) => countedBelow(await writer.countRevisions(version.id), 'revision'),
   keep: (rules, version) => keptAsSuccessor(rules.reader, version),
@@ -75,7 +77,7 @@ export async function findVersionScope(
   if (isFailure(scope)) return scope;
   const reference = params['version_id'] ?? '';
   const version = await reader.findVersion(scope.app.id, reference);
-  return version === undefined ? notFound('version', reference) : { ...scope, version };
+  return version === undefined ? unknownName(versions, reader, scope, reference) : { ...scope, version };
 }
 
 async function buildVersion(
