@@ -23,14 +23,18 @@ export async function appsThen(
   configVersion: number,
   current: number,
 ): Promise<readonly AppState[] | Failure> {
-  if (configVersion > current) return notFound('config version', String(configVersion));
+  if (configVersion > current) return notYet(configVersion, current);
   return (await reader.appsAt(configVersion)) ?? notKept(reader, configVersion);
 }
 
 export async function notKept(reader: ConfigReader, configVersion: number): Promise<Failure> {
   const current = await reader.configVersion();
-  if (configVersion > current) return notFound('config version', String(configVersion));
+  if (configVersion > current) return notYet(configVersion, current);
   return fail('config_version_gone', whyNotKept(configVersion, await reader.historyFrom(), current));
+}
+
+function notYet(configVersion: number, current: number): Failure {
+  return fail('not_found', `There is no config version "${configVersion}" here; the newest is ${current}`);
 }
 
 /** The history contains the state of its first version, but not the change that created it. */
