@@ -11,7 +11,7 @@ import type {
   HistorySize,
   RecordChange,
   RecordName,
-  VersionDescription,
+  WriteDescription,
 } from '../model/history/config-history.ts';
 import type { DeadLetter, StoredWebhook } from '../model/events/webhook.ts';
 import type { AcmeStore } from './acme-store.ts';
@@ -236,7 +236,7 @@ export interface ConfigWriter extends ConfigReader {
    * The description of the config version that the write creates; by default it is an action of `system`. The last call
    * counts. It has no effect on a write that creates no config version.
    */
-  describeVersion(description: VersionDescription): void;
+  describeVersion(description: WriteDescription): void;
   /** Visible to reads after the write. */
   appendAudit(entry: Omit<AuditEntry, 'config_version'>): Promise<void>;
 }

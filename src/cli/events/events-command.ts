@@ -108,7 +108,9 @@ function lineOf({ at, type, node, subject, data }: Json, io: CliIo): string {
   const level = EVENT_TYPES.get(type)?.level ?? 'info';
   const paint = painter(io);
   const style = STYLES[level];
-  const shown = Object.entries(data)
+  // People know the name, not the id; JSON has both.
+  const { actor_name: actor = data.actor, ...named } = { ...data };
+  const shown = Object.entries({ ...named, ...(actor !== undefined && { actor }) })
     .filter(([, value]) => value !== null && typeof value !== 'object')
     .map(([name, value]) => printable(`${name}=${String(value)}`));
   const words = [

@@ -12,7 +12,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { uuidv7 } from '../../lib/ids.ts';
 import { messageOf } from '../../lib/error-message.ts';
-import type { VersionDescription } from '../../model/history/config-history.ts';
+import type { WriteDescription } from '../../model/history/config-history.ts';
 import type { ConfigChange, ConfigPosition, ChangeSet } from '../../model/config.ts';
 import type { Warning } from '../../model/warnings.ts';
 import { SecretKeyMissing, StorageUnavailable, UniqueViolation } from '../../storage/storage-errors.ts';
@@ -56,7 +56,7 @@ export interface AuditNote {
 
 /** The actor and the request of a write; a `Call` is one. */
 export interface WriteOrigin {
-  readonly actor: { readonly id: string };
+  readonly actor: { readonly id: string; readonly name?: string };
   /** The client's address in canonical form. */
   readonly address: string | null;
   readonly requestId: string | null;
@@ -272,9 +272,10 @@ export function auditEntry(
 function descriptionOf(
   { actor, address, requestId, source, commit = null, message = null }: WriteOrigin,
   { action }: AuditNote,
-): VersionDescription {
+): WriteDescription {
   return {
     actor: actor.id,
+    ...(actor.name !== undefined && { actor_name: actor.name }),
     address,
     request_id: requestId,
     source: source ?? 'system',

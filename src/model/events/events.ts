@@ -62,6 +62,11 @@ export const EVENT_ROWS = [
         config_version: count('The config version that the write created.'),
         action: text('Action, as the audit log names it, such as `app.create`.'),
         actor: text('Id of the admin token, `environment`, `anonymous` or `system`.'),
+        actor_name: Type.Optional(
+          text(
+            'Name of the admin token, or of the person at the OpenID provider, at that time; absent when the gateway itself has written.',
+          ),
+        ),
         source: text('The interface: `api`, `cli`, `console`, `import` or `system`.'),
         git_commit: nullable(text('The Git commit that the configuration was taken from.')),
         message: nullable(text('The message that its author gave.')),

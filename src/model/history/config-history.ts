@@ -21,6 +21,12 @@ export interface VersionDescription {
   readonly message: string | null;
 }
 
+/** What a write says of itself: the history stores all but the name, which is in the event of the write. */
+export interface WriteDescription extends VersionDescription {
+  /** Of the admin token, or of the person at the OpenID provider; absent when the gateway itself writes. */
+  readonly actor_name?: string;
+}
+
 /** One config version in the history. */
 export interface HistoryEntry extends VersionDescription {
   readonly config_version: number;

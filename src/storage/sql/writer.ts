@@ -7,7 +7,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { assert } from '../../lib/assert.ts';
 import { reversedLabels } from '../../http/fields/host-name.ts';
 import type { App, AuditEntry } from '../../model/resources.ts';
-import type { HistoryRecordType, VersionDescription } from '../../model/history/config-history.ts';
+import type { HistoryRecordType, WriteDescription } from '../../model/history/config-history.ts';
 import type { ConfigWriter, Repository } from '../repository.ts';
 import { insertEvents } from './events/event-rows.ts';
 import { webhookWrites } from './events/webhook-rows.ts';
@@ -49,7 +49,7 @@ export interface TransactionWriter {
 }
 
 /** The description of writes without one. */
-const UNDESCRIBED: VersionDescription = {
+const UNDESCRIBED: WriteDescription = {
   actor: 'system',
   address: null,
   request_id: null,
@@ -95,7 +95,8 @@ export function createWriter(options: WriterOptions): TransactionWriter {
       }
       const captured = history.finish();
       if (historyBytesMax !== undefined) {
-        await storeVersion(db, driver, { ...description, config_version: configVersion, at }, captured);
+        const { actor_name: _name, ...stored } = description;
+        await storeVersion(db, driver, { ...stored, config_version: configVersion, at }, captured);
       }
       const write = { description, audit, captured, configVersion, at, node: nodeName };
       await insertEvents(db, driver, eventsOfWrite(write), clock.nowMs());

@@ -7,7 +7,7 @@ import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { until } from '../../support/measure/until.ts';
 import { bearer, createKey, createPolicies, send } from '../../support/policies.ts';
 import { createService, request, versionPath, type Served } from '../../support/traffic.ts';
-import { expectPage, expectProblem } from '../../support/management.ts';
+import { callPlain, expectPage, expectProblem } from '../../support/management.ts';
 import { SECRET_PLACES } from '../../../src/policy/secret-places.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { openSqlite } from '../../../src/storage/sqlite/sqlite.ts';
@@ -159,6 +159,9 @@ describe('events', () => {
     expect(await eventsOf(`until=${all.data[0].at}&since=${all.data[0].at}`)).toEqual([]);
     for (const query of ['type=breaker.openend', 'app=nowhere', 'since=2026-02-31T00:00:00Z'])
       expectProblem(await gateway.api('GET', `/events?${query}`), 'invalid_query');
+    expect((await gateway.api('GET', '/events?type=breaker.openend')).body.detail).toMatch(
+      /there is no type "breaker\.openend"; did you mean "breaker\.opened"\? Types are config\.changed, /,
+    );
   });
 });
 
@@ -243,6 +246,21 @@ describe('headgate events', () => {
     );
     return { lines, done: program.parseAsync(['node', 'headgate', 'events', ...args]) };
   }
+
+  it('names the admin token that has changed the configuration; JSON has its id, too', async () => {
+    const { id, token } = await gateway.must('POST', '/admin/tokens', { name: 'deployer', role: 'editor' });
+    const headers = { authorization: `Bearer ${token}` };
+    await callPlain(gateway, headers, 'PATCH', '/apps/fragile', { description: 'by name' });
+    const listed = run('--type', 'config.changed', '--limit', '1');
+    await listed.done;
+    expect(listed.lines[0]?.split('  ').filter((word) => word.startsWith('actor'))).toEqual([
+      'actor=deployer',
+    ]);
+    expect((await eventsOf('type=config.changed&limit=1'))[0].data).toMatchObject({
+      actor: id,
+      actor_name: 'deployer',
+    });
+  });
 
   it('lists the last ones in their order, and follows those to come', async () => {
     const listed = run('--type', 'breaker.*', '--app', 'fragile');

@@ -2,7 +2,7 @@
 import { Type } from 'typebox';
 import { HEARTBEAT, PREAMBLE } from '../../../explain/live/live-events.ts';
 import { isAccepted } from '../../../http/fields/accepted.ts';
-import { EventSchema, EVENT_TYPES, isTypePattern } from '../../../model/events/events.ts';
+import { EventSchema, EVENT_TYPES, isTypePattern, typeMeant } from '../../../model/events/events.ts';
 import { jsonSchema } from '../../../model/json-schema.ts';
 import { closed, dateTime, oneOf } from '../../../model/schema-pieces.ts';
 import type { EventFilter, RemovedEvents } from '../../../storage/event-store.ts';
@@ -171,8 +171,9 @@ async function filterOf({ repository }: ManagementContext, query: Query): Promis
       const what =
         unknown === undefined
           ? `at most ${TYPES_MAX} types`
-          : `types of events; there is no type "${unknown}"`;
-      return fail('invalid_query', `The query parameter "type" must name ${what}. Types are ${known}`);
+          : `types of events; there is no type "${unknown}"${typeMeant(unknown)}`;
+      const end = what.endsWith('?') ? '' : '.';
+      return fail('invalid_query', `The query parameter "type" must name ${what}${end} Types are ${known}`);
     }
     if (!types.includes('*')) filter.types = types;
   }

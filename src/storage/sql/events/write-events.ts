@@ -3,13 +3,13 @@
  * on disk has its events. Pure.
  */
 import type { EventData, EventSubject } from '../../../model/events/events.ts';
-import type { VersionDescription } from '../../../model/history/config-history.ts';
+import type { WriteDescription } from '../../../model/history/config-history.ts';
 import type { AuditEntry } from '../../../model/resources.ts';
 import type { NewEvent } from '../../event-store.ts';
 import type { Captured, CapturedRecord } from '../history/capture.ts';
 
 export interface DescribedWrite {
-  readonly description: VersionDescription;
+  readonly description: WriteDescription;
   /** The write's own description; the last entry is about the whole write. */
   readonly audit: readonly Pick<AuditEntry, 'resource_type' | 'resource_id' | 'resource_name'>[];
   readonly captured: Captured;
@@ -39,6 +39,9 @@ function configChanged(write: DescribedWrite): NewEvent {
     config_version: configVersion,
     action: description.action,
     actor: description.actor,
+    ...(description.actor_name !== undefined && {
+      actor_name: description.actor_name.slice(0, NAME_CHARS_MAX),
+    }),
     source: description.source,
     git_commit: description.git_commit,
     message: description.message,
