@@ -55,7 +55,7 @@ export const UPSTREAM_SETTINGS = {
     {
       default: 16,
       description:
-        'Maximum number of HTTP/2 connections from each worker to one backend. When all are full, further requests wait. When the backend reads no bodies on any of them, other apps than the one that waits there get up to four more.',
+        'Maximum number of HTTP/2 connections from each worker to one backend. When all of them are full, requests wait. Up to four more are opened for apps whose requests would otherwise wait behind bodies of other apps that the backend does not read.',
     },
   ),
   GATEWAY_PROXY__MAX_UPSTREAM_QUEUE: integer(
