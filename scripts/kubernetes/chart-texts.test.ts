@@ -14,6 +14,7 @@ const OWN = /^(?:include "headgate\.(?:gracePeriod|managementScheme)"|\$name$)/;
 interface Node {
   readonly type?: unknown;
   readonly enum?: unknown;
+  readonly pattern?: unknown;
   readonly properties?: Readonly<Record<string, Node>>;
 }
 
@@ -26,6 +27,22 @@ function isText(expression: string): boolean {
   const types = [node?.type].flat();
   return node?.enum === undefined && !types.includes('integer') && !types.includes('boolean');
 }
+
+/** The pattern of a setting as text, such as `--set-string` gives it. */
+function patternOf(setting: string): RegExp {
+  const { pattern } = (schema as Node).properties?.['settings']?.properties?.[setting] ?? {};
+  return new RegExp(String(pattern));
+}
+
+it('a number or boolean may be a text, but no other text: "5s" would become 0 in a sum, and end the start of the pods', () => {
+  const [number, boolean] = [patternOf('GATEWAY_PROXY__DRAIN_GRACE_MS'), patternOf('GATEWAY_PROXY__HTTP2')];
+  expect(['5000', '5s', 'lots', '-1', '1.5'].filter((text) => number.test(text))).toEqual(['5000']);
+  expect(['true', 'False', '0', 'yes', 'on'].filter((text) => boolean.test(text))).toEqual([
+    'true',
+    'False',
+    '0',
+  ]);
+});
 
 it('a text of the user stays one in YAML: it stands in quotes, so that 0123, on or a release called 7 is no number', () => {
   const unquoted: string[] = [];

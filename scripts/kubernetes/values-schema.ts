@@ -96,20 +96,28 @@ function settings(): Schema {
 
 function secretKeys(): Schema {
   const names = Object.keys(SETTINGS).filter((name) => !OF_THE_CHART.includes(name));
+  // Not `propertyNames`: helm answers a wrong name with the list of all.
+  const key = { type: ['string', 'null'] };
   return {
     type: 'object',
-    propertyNames: { enum: names },
-    additionalProperties: { type: ['string', 'null'] },
+    additionalProperties: false,
+    properties: Object.fromEntries(names.map((name) => [name, key])),
   };
 }
 
-/** null leaves a setting of the chart out. */
+/** null leaves a setting of the chart out. A number or boolean may be a text, as `--set-string` gives it. */
 function kindOf(setting: Setting<unknown>): Schema {
   const { type } = setting;
   const [, min, max] = /^integer, (\d+) to (\d+)$/.exec(type) ?? [];
   if (min !== undefined)
-    return { type: ['integer', 'string', 'null'], minimum: Number(min), maximum: Number(max) };
-  if (type === 'boolean') return { type: ['boolean', 'string', 'null'] };
+    return {
+      type: ['integer', 'string', 'null'],
+      minimum: Number(min),
+      maximum: Number(max),
+      pattern: '^[0-9]*$',
+    };
+  if (type === 'boolean')
+    return { type: ['boolean', 'string', 'null'], pattern: '^([Tt]rue|TRUE|[Ff]alse|FALSE|1|0)?$' };
   const words = type.split(/, | or /);
   const isChoice = type.includes(' or ') && words.every((word) => /^[a-z0-9-]+$/.test(word));
   if (isChoice && words.every((word) => !('expected' in setting.parse(word))))
