@@ -2,8 +2,9 @@
  * Writes the body of an answer into a new file that only its owner may read. It is written beside its place, under
  * `<path>.part`, which does not stay after a failure.
  */
-import { existsSync, renameSync, rmSync } from 'node:fs';
+import { accessSync, constants, existsSync, renameSync, rmSync } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
 import { systemReason } from '../../lib/error-message.ts';
 import { CliError } from '../io.ts';
 import type { Progress } from '../show/progress.ts';
@@ -17,8 +18,16 @@ interface Opened {
   readonly broken: (error: unknown) => CliError;
 }
 
+/** Call it before the gateway begins: a heap snapshot stops a thread. @throws CliError */
 export function assertNew(path: string): void {
   if (existsSync(path)) throw new CliError(`Cannot write ${path}: it exists; expected a new file`);
+  const folder = dirname(resolve(path));
+  if (!existsSync(folder)) throw new CliError(`Cannot write ${path}: there is no folder "${folder}"`);
+  try {
+    accessSync(folder, constants.W_OK);
+  } catch (error) {
+    throw new CliError(`Cannot write ${path}: "${folder}": ${systemReason(error)}`);
+  }
 }
 
 /**

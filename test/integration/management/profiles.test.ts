@@ -58,6 +58,20 @@ test('a heap snapshot is taken only by a caller that knows that it holds secrets
   expect(JSON.parse(readFileSync(path, 'utf8')).snapshot.node_count).toBeGreaterThan(1_000);
 });
 
+test('a file in a folder that does not exist is refused before a thread is stopped for it', async () => {
+  const path = join(folder, 'nowhere', 'three.heapsnapshot');
+  const taken = async (): Promise<number> =>
+    (await gateway.must('GET', '/audit?action=profile.create&limit=200')).length;
+  const before = await taken();
+  const command = ['profile', '--heap', '--yes', '--file', path, '--server', gateway.base];
+  const { code, output } = await runToEnd({ HEADGATE_TOKEN: ADMIN_TOKEN }, command);
+  expect([code, output]).toEqual([
+    1,
+    `headgate: Cannot write ${path}: there is no folder "${join(folder, 'nowhere')}"\n`,
+  ]);
+  expect(await taken()).toBe(before);
+});
+
 test('a file that an interrupted command has left does not keep the next one from its profile', async () => {
   const path = join(folder, 'two.cpuprofile');
   writeFileSync(`${path}.part`, 'half');
