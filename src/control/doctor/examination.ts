@@ -39,8 +39,17 @@ export async function examine({ settings: result, version, clock }: ExaminationD
   const database = located !== undefined && 'error' in located ? undefined : located;
   const files = database?.file === undefined ? [] : [database.file];
   found.push(...(await clockChecks(clock, [process.execPath, ...files], pause)));
-  if (settings === undefined || database === undefined) return found;
+  if (settings === undefined || database === undefined) return [...found, notChecked()];
   return [...found, ...(await settingsInPlace(settings, database, clock))];
+}
+
+/** Without it, a report with one error would look like a machine with one. */
+function notChecked(): Finding {
+  return warning(
+    'settings',
+    'files, ports, sockets, database, store and certificates were not checked, because a setting cannot be used',
+    'correct the settings, then call doctor again',
+  );
 }
 
 async function settingsInPlace(

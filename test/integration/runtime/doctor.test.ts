@@ -86,6 +86,9 @@ describe('headgate doctor', () => {
     expect(text.stdout).toMatch(
       /^error +settings +Cannot use GATEWAY_PROXY__PORT=.*\n {2,}docs\/reference\/settings\.md/m,
     );
+    expect(text.stdout).toMatch(
+      /^warning +settings +files, ports, .* were not checked.*\n.*call doctor again\n$/m,
+    );
   });
 
   it('says which process has a port, and names the setting of the port', async () => {
