@@ -12,6 +12,7 @@ import {
 } from './connection/server-flags.ts';
 import { readText, send, type Transport } from './connection/transport.ts';
 import { CliError, printable, type CliIo } from './io.ts';
+import { isObject } from '../lib/is-object.ts';
 import { refusalText } from './show/field-errors.ts';
 
 export type { ServerFlags } from './connection/server-flags.ts';
@@ -125,7 +126,9 @@ export function createClient(
     async probe(path) {
       const { response, text } = await exchange('GET', path, undefined);
       const value = parsed(server, response, text);
-      if (!('message' in value)) throw refusalOf(server, response, text, `GET ${path}`);
+      // A refusal is a problem document, which has a message as well.
+      if (!('message' in value) || !isObject(value['data']))
+        throw refusalOf(server, response, text, `GET ${path}`);
       return answerOf(response.statusCode ?? 0, value);
     },
     async text(path) {

@@ -100,6 +100,14 @@ describe('the management API with a certificate', { timeout: 60_000 }, () => {
     },
   );
 
+  it('is named by headgate health when the address has http in place of https', async () => {
+    const args = ['health', '--server', `http://127.0.0.1:${gateway.managementPort}`];
+    expect(await runToEnd({}, args)).toMatchObject({
+      code: 1,
+      output: 'headgate: This port serves TLS, and the request came without it: use https://\n',
+    });
+  });
+
   it('shows a renewed certificate to new clients while open connections go on', async () => {
     const agent = new https.Agent({ keepAlive: true, maxSockets: 1 });
     expect(await call('/api/v1/health', pem('ca'), agent)).toMatchObject({ status: 200 });
