@@ -1,3 +1,5 @@
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { shippedPage } from './shipped-pages.ts';
 
@@ -21,4 +23,14 @@ it.each([
   ['docs/how-to/a.md', '```sh\n[x](../../src/a.ts)\n```', '```sh\n[x](../../src/a.ts)\n```'],
 ])('in %s, %s becomes %s', (page, text, shipped) => {
   expect(shippedPage(page, text, PLACES)).toBe(shipped);
+});
+
+it('no block of a how-to page starts the gateway with npm, which a package does not have', () => {
+  const folder = join(import.meta.dirname, '../../docs/how-to');
+  const blocks = (text: string): string => [...text.matchAll(/^```\w+\n[^]*?^```/gm)].join('\n');
+  const pages = globSync('*.md', { cwd: folder });
+  expect(pages.length).toBeGreaterThan(40);
+  expect(
+    pages.filter((page) => /\bnpm start\b/.test(blocks(readFileSync(join(folder, page), 'utf8')))),
+  ).toEqual([]);
 });
