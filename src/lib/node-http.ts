@@ -5,6 +5,3 @@
 const http = process.getBuiltinModule('node:http');
 
 export const { createServer, STATUS_CODES, request } = http;
-
-/** `node:https`, at its first use: it brings all of cryptography, a quarter of the time of a command. */
-export const nodeHttps = (): typeof import('node:https') => process.getBuiltinModule('node:https');

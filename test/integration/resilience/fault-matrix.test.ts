@@ -1,6 +1,6 @@
 /**
  * Everything that a backend can do wrong, one after the other (docs/reference/backend-faults.md): what clients
- * get, that a POST reached the backend at most once, and that the next three hundred exchanges through the same gateway,
+ * get, that a POST reached the backend at most once, and that hundreds of exchanges after it through the same gateway,
  * over the same pool of connections, are right. What is random about such faults is in engine/pool-safety.test.ts.
  */
 // oxlint-disable vitest/expect-expect -- expectRefusal is an assertion
