@@ -225,7 +225,7 @@ describe('import kong', () => {
     [['key-auth'], true],
     [['basic-auth'], false],
   ])(
-    'serves a path with %s where another name has it without, since hosts are no condition',
+    'does not serve a path without the %s of another name, since hosts are no condition',
     (plugins, isServed) => {
       const app = (url: string): App =>
         kongApp({
