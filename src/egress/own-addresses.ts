@@ -42,7 +42,7 @@ export function localRoutes(text: string): (readonly [network: string, bits: num
   return found;
 }
 
-/** @param text content of /proc/self/net/if_inet6, in which each line begins with an address of 32 hexadecimal digits */
+/** @param text content of /proc/self/net/if_inet6: each line begins with an address of 32 hexadecimal digits */
 export function ipv6Addresses(text: string): string[] {
   const found: string[] = [];
   for (const line of text.split('\n')) {

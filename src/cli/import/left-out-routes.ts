@@ -2,8 +2,8 @@
  * Keeps what was left out from opening anything. A route whose condition cannot be expressed here would leave its
  * requests to a wider route, which may let them pass without the plugins that keep them out. Such a route is imported
  * at all paths that it may match, and is not switched on. Of two routes for other hosts, which are served under every
- * name here, the one that keeps requests out comes first. Prefixes of texts, which are whole segments here, are reported
- * where that makes the same difference.
+ * name here, the one that keeps requests out comes first. Prefixes that are texts in the other gateway, and whole
+ * segments here, are reported where that makes the same difference.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { PARTS } from '../../policy/registry.ts';
