@@ -1,5 +1,5 @@
 /** The lock of the gateway that serves a database, between processes. */
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,18 +15,23 @@ const HOLDER = `
 `;
 
 let folder: string;
+let holder: ChildProcess | undefined;
 beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), 'headgate-lock-'))));
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
+afterEach(() => {
+  holder?.kill('SIGKILL');
+  rmSync(folder, { recursive: true, force: true });
+});
 
 it('one process has it at a time, until it ends in whatever way', async () => {
   const file = join(folder, 'headgate.db');
-  const holder = spawn(process.execPath, ['--input-type=module', '-e', HOLDER, file]);
-  expect(String((await once(holder.stdout, 'data'))[0])).toBe('held\n');
+  const other = spawn(process.execPath, ['--input-type=module', '-e', HOLDER, file]);
+  holder = other;
+  expect(String((await once(other.stdout, 'data'))[0])).toBe('held\n');
   const lock = new GatewayLock(file);
   expect(lock.take()).toBe('held elsewhere');
   expect(isServed(file)).toBe(true);
-  holder.kill('SIGKILL');
-  await once(holder, 'close');
+  other.kill('SIGKILL');
+  await once(other, 'close');
   expect(isServed(file)).toBe(false);
   expect(lock.take()).toBe('held');
   expect(lock.path).toBe(join(folder, 'headgate.lock'));
