@@ -1,4 +1,5 @@
 /** The addresses of the machine itself, as read from the kernel. */
+import { spawnSync } from 'node:child_process';
 import { networkInterfaces } from 'node:os';
 import { expect, it } from 'vitest';
 import { normaliseAddress } from '../http/address.ts';
@@ -43,3 +44,27 @@ it('contains every address of an interface, and no other', () => {
     expect(isOwn(normaliseAddress(address) ?? address), address).toBe(true);
   for (const address of ['203.0.113.9', '2001:db8::9']) expect(isOwn(address), address).toBe(false);
 });
+
+/** In namespaces of its own: a network that is routed to the machine, and a /proc with processes only. */
+const inNamespaces = (command: string) =>
+  spawnSync(
+    'unshare',
+    [
+      '--mount',
+      '--net',
+      'sh',
+      '-ec',
+      `ip link set lo up; ip route add local 198.51.100.0/24 dev lo; mount -t proc -o subset=pid proc /proc; ${command}`,
+    ],
+    { encoding: 'utf8' },
+  );
+
+it.skipIf(inNamespaces('true').status !== 0)(
+  'contains routed networks also where /proc shows only processes',
+  () => {
+    const source = JSON.stringify(new URL('own-addresses.ts', import.meta.url).href);
+    const script = `import { readOwnAddresses } from ${source}; console.log(readOwnAddresses()("198.51.100.7"))`;
+    const { stdout } = inNamespaces(`${process.execPath} --input-type=module -e '${script}'`);
+    expect(stdout).toBe('true\n');
+  },
+);
