@@ -104,8 +104,14 @@ export function FormGroup({
 /** The dialog that was refused gives the focus back to the button first. */
 const DIALOG_GONE_MS = 150;
 
-/** A form may be longer than the screen: scrolls the refused field, or the note on a conflict, into view. */
-function showRefusal(form: HTMLFormElement | null): void {
+/**
+ * A form may be longer than the screen: scrolls the refused field, or the note on a conflict, into view; not when the
+ * reader writes elsewhere by now.
+ * @param before what had the focus when it was refused
+ */
+function showRefusal(form: HTMLFormElement | null, before: Element | null): void {
+  const { activeElement } = document;
+  if (activeElement !== before && activeElement?.matches('input, select, textarea') === true) return;
   const wrong =
     form?.querySelector<HTMLElement>('[aria-invalid="true"]') ??
     form?.querySelector<HTMLElement>('[role="alert"]');
@@ -134,7 +140,8 @@ export function RecordForm({ form, label, action, onCancel, children }: RecordFo
   const isOvertaken = form.sides !== undefined;
   useEffect(() => {
     if (form.error === undefined && !isOvertaken) return undefined;
-    const timer = setTimeout(() => showRefusal(element.current), DIALOG_GONE_MS);
+    const before = document.activeElement;
+    const timer = setTimeout(() => showRefusal(element.current, before), DIALOG_GONE_MS);
     return () => clearTimeout(timer);
   }, [form.error, isOvertaken]);
   return (
