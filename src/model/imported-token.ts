@@ -7,6 +7,7 @@
  * A value may have the format of the gateway's own keys, with a valid checksum: keys can move between gateways.
  */
 import { B64_TOKEN_PATTERN } from './patterns.ts';
+import { isUuid } from '../lib/text/uuid.ts';
 import {
   ADMIN_TOKEN_PREFIX,
   API_KEY_PREFIX,
@@ -21,7 +22,6 @@ export const IMPORTED_CHARS_MIN = 22;
 export const IMPORTED_CHARS_MAX = 200;
 const BITS_MIN = 128;
 
-const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** The form of a JWT: a JSON object in base64url and two more parts. */
 const JWT = /^eyJ[^.]*\.[^.]*\.[^.]*$/;
 const B64_TOKEN = new RegExp(B64_TOKEN_PATTERN);
@@ -51,7 +51,7 @@ export function importedTokenError(token: string): string | undefined {
   }
   if (!B64_TOKEN.test(token)) return 'must contain only letters, digits and -._~+/, and "=" only at the end';
   if (JWT.test(token)) return 'must not have the form of a JWT';
-  if (UUID.test(token)) return `must have at least ${BITS_MIN} random bits; a UUID has at most 122`;
+  if (isUuid(token)) return `must have at least ${BITS_MIN} random bits; a UUID has at most 122`;
   return weakness(token.replace(/=+$/, ''));
 }
 

@@ -3,12 +3,12 @@
  * and path. Names of keys are not unique: keys of the same name are distinguished by their ids.
  */
 import { namesMeant } from '../../lib/nearest.ts';
+import { isUuid } from '../../lib/text/uuid.ts';
 import type { GatewayClient } from '../gateway-client.ts';
 import { CliError, printable } from '../io.ts';
 import type { Json } from './everyday-command.ts';
 import { listAll } from './pages.ts';
 
-const ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** The search stops after this many records; an id finds any. */
 const SEARCHED_MAX = 100_000;
 /** Names beyond these are not suggested. */
@@ -48,7 +48,7 @@ async function referenceOf(
   // An empty segment or a dot segment would lead to another call.
   if (/^\.{0,2}$/.test(text)) throw new CliError(`"${text}" is not the name of a record`);
   const named = NAMES[argument];
-  if (named === undefined || ID.test(text)) return text;
+  if (named === undefined || isUuid(text)) return text;
   const { rows } = await listAll(client, list, SEARCHED_MAX);
   const found = rows.filter((record) => named.name(record) === text);
   const [first, second] = found;

@@ -3,6 +3,7 @@
  * names that are there.
  */
 import { namesMeant } from '../../lib/nearest.ts';
+import { isUuid } from '../../lib/text/uuid.ts';
 import type { ConfigReader, Page } from '../../storage/repository.ts';
 import { fail, notFound, type Failure } from '../api/failure.ts';
 import type { Resource, StoredRecord } from './resource.ts';
@@ -10,7 +11,6 @@ import type { Resource, StoredRecord } from './resource.ts';
 /** Names further back in the list are not suggested. */
 const SEARCHED_MAX = 200;
 const LISTED_MAX = 10;
-const ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 export async function unknownName<S extends object, I, R extends StoredRecord>(
   resource: Resource<S, I, R>,
@@ -19,7 +19,7 @@ export async function unknownName<S extends object, I, R extends StoredRecord>(
   reference: string,
 ): Promise<Failure> {
   const what = resource.names[0].toLowerCase();
-  if (resource.placeOfNames === undefined || ID.test(reference)) return notFound(what, reference);
+  if (resource.placeOfNames === undefined || isUuid(reference)) return notFound(what, reference);
   const page = await resource.list(reader, scope, { limit: SEARCHED_MAX, after: undefined });
   const hint = hintOf(reference, page, (record) => resource.nameOf(record));
   return fail('not_found', `There is no ${what} "${reference}" ${resource.placeOfNames(scope)}${hint}`);
