@@ -26,7 +26,7 @@ export function corsErrors(cors: CorsPolicy, pointer: string): FieldError[] {
     errors.push({
       pointer: `${pointer}/allow_credentials`,
       detail:
-        'cannot be true when allowed_origins has "null": any page can send that originby using a sandboxed frame',
+        'cannot be true when allowed_origins has "null": any page can send that origin by using a sandboxed frame',
     });
   }
   if (cors.allow_credentials === true && cors.expose_headers?.includes('*')) {
