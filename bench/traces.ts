@@ -1,9 +1,10 @@
 /**
  * What traces cost a request, of the whole process: `node bench/traces.ts [checkout …] [--cases off,sampled,all,dead]
- * [--rounds 9] [--seconds 2] [--log]`. The load of `policy`, without traces, with 1 % and all of them kept, and with
- * all of them kept for a collector that is dead, hangs or refuses; with `--log`, each request has a line of the access
- * log too, as by default. The others run beside the load. Prints figures and ratios to the first case of the first
- * checkout; writes nothing.
+ * [--rounds 9] [--seconds 2] [--log] [--connections 64]`. The load of `policy`, without traces, with 1 % and all of
+ * them kept, and with all of them kept for a collector that is dead, hangs or refuses; with `--log`, each request has a
+ * line of the access log too, as by default. Few connections, such as 2, leave the proxy's core idle for part of the
+ * time. The others run beside the load. Prints figures and ratios to the first case of the first checkout; writes
+ * nothing.
  */
 import { basename, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -35,6 +36,7 @@ const { values, positionals } = parseArgs({
     rounds: { type: 'string', default: '9' },
     seconds: { type: 'string', default: '2' },
     log: { type: 'boolean', default: false },
+    connections: { type: 'string', default: String(LOADS.policy.connections) },
   },
 });
 const cases = values.cases.split(',') as CaseName[];
@@ -68,7 +70,7 @@ function contestant(checkout: string, name: CaseName): Contestant {
         return gateway;
       },
     },
-    load: () => made,
+    load: () => ({ ...made, connections: Number(values.connections) }),
   };
 }
 
