@@ -1,6 +1,7 @@
 /** The loads under which Headgate is profiled and compared with other versions of itself. */
 import type { Filler } from './database.ts';
 import type { Load, LoadRequest } from './load.ts';
+import { jwtPolicy } from './jwt-policy.ts';
 import { createService, type RunningHeadgate } from './peers/headgate.ts';
 import { APP, FILLER_ENDPOINTS, PREFIX, SCOPE, orderRequest } from './service.ts';
 import { FULL_POLICY } from './workloads/full-policy.ts';
@@ -9,6 +10,7 @@ import { keyRequests, OPEN_POLICY, routeRequests } from './workloads/scale.ts';
 
 export type LoadName =
   | 'policy'
+  | 'jwt'
   | 'pass'
   | 'bodies'
   | 'download'
@@ -28,6 +30,7 @@ const FEW = 10;
 
 export const LOADS: Readonly<Record<LoadName, Load>> = {
   policy: SMALL_LOAD,
+  jwt: SMALL_LOAD,
   pass: SMALL_LOAD,
   bodies: { ...SMALL_LOAD, method: 'POST', bodyBytes: 4096, requests: [{ path: `${PREFIX}/large` }] },
   download: { connections: 8, requests: [{ path: `${PREFIX}/download` }] },
@@ -69,6 +72,12 @@ export async function configureFor(
   const plain = LOADS[name];
   const requests = REQUESTS[name]?.();
   if (requests !== undefined) return { ...plain, requests };
+  if (name === 'jwt') {
+    const { policy, token } = await jwtPolicy();
+    const endpoints = [['GET', '/orders/{id}']] as const;
+    await createService(gateway, { slug: APP, originPort, policy, endpoints });
+    return { ...plain, requests: [orderRequest(token)] };
+  }
   if (name !== 'policy') {
     await createService(gateway, { slug: APP, originPort, stripGatewayPath: false });
     return plain;

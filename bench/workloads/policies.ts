@@ -1,11 +1,9 @@
 /** What other parts of policy cost beside the usual ones: JWTs against API keys, the algorithms of limits. */
-import { generateKeyPairSync } from 'node:crypto';
-import { SignJWT } from 'jose';
-import type { Policy } from '../../src/policy/registry.ts';
 import type { Contestant } from '../contest.ts';
+import { jwtPolicy } from '../jwt-policy.ts';
 import { headgatePeer } from '../peers/headgate.ts';
 import { ratio } from '../report.ts';
-import { APP, LIMIT_REQUESTS, LIMIT_WINDOW_SECS, SCOPE, orderRequest } from '../service.ts';
+import { APP, LIMIT_REQUESTS, LIMIT_WINDOW_SECS, orderRequest } from '../service.ts';
 import { FULL_POLICY, policyContestant } from './full-policy.ts';
 import { CONNECTIONS, compete, type Workload } from './workload.ts';
 
@@ -24,15 +22,7 @@ export const credentials: Workload = {
 };
 
 async function jwtContestant(label: string): Promise<Contestant> {
-  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  const jwk = { ...publicKey.export({ format: 'jwk' }), kid: 'bench', alg: 'ES256', use: 'sig' };
-  const token = await new SignJWT({ scope: SCOPE })
-    .setProtectedHeader({ alg: 'ES256', kid: 'bench' })
-    .setSubject('bench')
-    .setExpirationTime('1d')
-    .sign(privateKey);
-  const auth = { auth_type: 'jwt' as const, jwt: { jwks: { keys: [jwk] }, algorithms: ['ES256' as const] } };
-  const policy: Policy = { ...FULL_POLICY, auth };
+  const { policy, token } = await jwtPolicy();
   return {
     peer: headgatePeer(label, { slug: APP, policy, endpoints: [['GET', '/orders/{id}']] }),
     load: () => ({ connections: CONNECTIONS, requests: [orderRequest(token)] }),
