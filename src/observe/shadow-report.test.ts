@@ -46,17 +46,17 @@ function happen(report: ShadowHistory, nowMs: number, once: Once = {}): void {
 }
 
 const SMALL: ShadowReportBounds = {
-  segmentRows: 3,
-  segmentCallers: 8,
+  segmentRows: 6,
+  segmentCallers: 16,
   rows: 6,
   callers: 16,
   rowCallers: 2,
 };
 
 describe('ShadowTally', () => {
-  const bounds = { rows: 1_000, callers: 20_000, rowCallers: 50 };
-  const rowOf = (endpoint: string, atMs = 1, part = 'auth', caller = ANYONE) =>
-    shadowRow(route(endpoint), sample(atMs, part), caller);
+  const bounds = { rows: 2_000, callers: 20_000, rowCallers: 50 };
+  const rowOf = (endpoint: string, atMs = 1, part = 'auth', caller = ANYONE, app = 'app') =>
+    shadowRow(route(endpoint, app), sample(atMs, part), caller);
 
   it('counts per route, part and caller', () => {
     const tally = new ShadowTally(bounds);
@@ -83,7 +83,7 @@ describe('ShadowTally', () => {
   });
 
   it('limits the number of callers in all rows together', () => {
-    const tally = new ShadowTally({ ...bounds, callers: 3 });
+    const tally = new ShadowTally({ ...bounds, callers: 6 });
     for (let index = 0; index < 5; index++) tally.add(rowOf(`e${index}`));
     expect(tally.callerCount).toBe(3);
     expect([...tally.rows()].map(({ callers, otherCallers }) => [callers.length, otherCallers])).toEqual([
@@ -92,6 +92,20 @@ describe('ShadowTally', () => {
     ]);
     tally.forget('app');
     expect([tally.rowCount, tally.callerCount]).toEqual([0, 0]);
+  });
+
+  it('has room for the routes and callers of an app that has few, whatever another app has', () => {
+    const tally = new ShadowTally(bounds);
+    for (let index = 0; index < 500; index++)
+      for (let caller = 0; caller < 60; caller++)
+        tally.add(rowOf(`e${index}`, 1, 'auth', key(`k${caller}`), 'big'));
+    for (let index = 0; index < 5_000; index++) tally.add(rowOf(`f${index}`, 1, 'auth', ANYONE, 'big'));
+    for (let index = 0; index < 100; index++) tally.add(rowOf(`e${index}`, 1, 'auth', key('k'), 'small'));
+    const small = [...tally.rows()].filter(({ appId }) => appId === 'small');
+    expect(small.every(({ route: of, callers }) => of !== undefined && callers.length === 1)).toBe(true);
+    expect(tally.usage().get('small')).toEqual({ rows: 100, callers: 100 });
+    tally.forget('big');
+    expect([tally.rowCount, tally.callerCount]).toEqual([100, 100]);
   });
 
   it('clips the names of callers', () => {

@@ -41,8 +41,8 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 export const RETENTION_MS = 7 * 24 * HOUR_MS;
 const BOUNDS: ShadowReportBounds = {
-  segmentRows: 5_000,
-  segmentCallers: 20_000,
+  segmentRows: 10_000,
+  segmentCallers: 40_000,
   rows: 20_000,
   callers: 50_000,
   rowCallers: 50,

@@ -3,8 +3,9 @@
  * covers one second in a worker, and a minute or an hour in the shadow report.
  *
  * Bounded, without losing a count: beyond `rows`, further routes share one row per app and part. Beyond `callers`, new
- * callers are counted together. A row with more than twice `rowCallers` callers keeps those with the highest counts, so
- * a caller that returns may show less than its real count; the difference is in `otherCallers`.
+ * callers are counted together. No app can take all of either: the second half is for apps that have few. A row with
+ * more than twice `rowCallers` callers keeps those with the highest counts, so a caller that returns may show less than
+ * its real count; the difference is in `otherCallers`.
  */
 import type { CallerKind } from '../model/auth/caller-kinds.ts';
 
@@ -80,10 +81,14 @@ interface OpenRow extends Omit<Mutable<ShadowRow>, 'callers'> {
 
 /** Subjects of tokens have no length limit of their own. */
 const CALLER_CHARS_MAX = 256;
+/** Once half of the rows or callers are taken, an app with more than this share of them gets no more. */
+const APP_SHARE = 1 / 8;
+const NOTHING: ShadowUsage = { rows: 0, callers: 0 };
 
 export class ShadowTally {
   readonly #bounds: ShadowTallyBounds;
   readonly #rows = new Map<string, OpenRow>();
+  readonly #byApp = new Map<string, Mutable<ShadowUsage>>();
   #callers = 0;
 
   constructor(bounds: ShadowTallyBounds) {
@@ -100,12 +105,7 @@ export class ShadowTally {
 
   /** By app. */
   usage(): Map<string, ShadowUsage> {
-    const usage = new Map<string, ShadowUsage>();
-    for (const { appId, callers } of this.#rows.values()) {
-      const own = usage.get(appId);
-      usage.set(appId, { rows: (own?.rows ?? 0) + 1, callers: (own?.callers ?? 0) + callers.size });
-    }
-    return usage;
+    return new Map([...this.#byApp].map(([appId, use]) => [appId, { ...use }]));
   }
 
   add(added: ShadowRow): void {
@@ -133,13 +133,14 @@ export class ShadowTally {
       this.#callers -= row.callers.size;
       this.#rows.delete(key);
     }
+    this.#byApp.delete(appId);
   }
 
   #rowFor({ route, appId, firstMs, last }: ShadowRow): OpenRow {
     const ownKey = route && rowKey({ route, appId, last });
     const own = ownKey === undefined ? undefined : this.#rows.get(ownKey);
     if (own !== undefined) return own;
-    const hasRoom = ownKey !== undefined && this.#rows.size < this.#bounds.rows;
+    const hasRoom = ownKey !== undefined && this.#hasRoom('rows', appId);
     const key = hasRoom ? ownKey : rowKey({ route: undefined, appId, last });
     let row = this.#rows.get(key);
     if (row === undefined) {
@@ -153,6 +154,7 @@ export class ShadowTally {
         otherCallers: 0,
       };
       this.#rows.set(key, row);
+      this.#useOf(appId).rows += 1;
     }
     return row;
   }
@@ -161,9 +163,10 @@ export class ShadowTally {
     const key = `${caller.kind} ${caller.id}`;
     const known = row.callers.get(key);
     if (known !== undefined) row.callers.set(key, sumOf(known, caller));
-    else if (this.#callers < this.#bounds.callers) {
+    else if (this.#hasRoom('callers', row.appId)) {
       row.callers.set(key, caller);
       this.#callers += 1;
+      this.#useOf(row.appId).callers += 1;
     } else row.otherCallers += caller.count;
   }
 
@@ -173,6 +176,20 @@ export class ShadowTally {
     for (const [, { count }] of dropped) row.otherCallers += count;
     row.callers = new Map(sorted);
     this.#callers -= dropped.length;
+    this.#useOf(row.appId).callers -= dropped.length;
+  }
+
+  #hasRoom(what: keyof ShadowUsage, appId: string): boolean {
+    const max = this.#bounds[what];
+    const taken = what === 'rows' ? this.#rows.size : this.#callers;
+    if (taken < max / 2) return true;
+    return taken < max && (this.#byApp.get(appId) ?? NOTHING)[what] < max * APP_SHARE;
+  }
+
+  #useOf(appId: string): Mutable<ShadowUsage> {
+    let use = this.#byApp.get(appId);
+    if (use === undefined) this.#byApp.set(appId, (use = { ...NOTHING }));
+    return use;
   }
 }
 

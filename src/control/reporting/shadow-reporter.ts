@@ -14,7 +14,7 @@ import type { Evaluation } from '../../policy/stage.ts';
 import type { Route } from '../../proxy/interfaces/route.ts';
 import type { ExchangeView } from '../../proxy/interfaces/exchange-view.ts';
 
-const BOUNDS = { rows: 1_000, callers: 20_000, rowCallers: 50 };
+const BOUNDS = { rows: 2_000, callers: 20_000, rowCallers: 50 };
 
 export class ShadowReporter {
   readonly #send: (rows: readonly ShadowRow[]) => void;

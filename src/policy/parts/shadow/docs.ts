@@ -9,7 +9,7 @@ const AFTER = `The report, \`GET /api/v1/apps/{app}/shadow-report\`:
 - \`from\` is the time at which the report begins, rounded to the minute within the last hour, and to the hour before that. \`part\` and \`endpoint_id\` (\`none\`: requests that match no endpoint) select rows. \`limit\` and \`keys\` bound the number of rows and of callers.
 - The counts include all workers up to the time of the call. They begin with the start of the gateway and are kept in memory for seven days. If a worker dies, at most its last second is lost.
 - \`DELETE\` on the same path (role \`editor\`) resets the counts.
-- Memory is bounded. A row names its 50 busiest callers and counts the others together. When the memory is full, the app that has the most in it loses its oldest hours, and its \`since\` says from when its counts are.
+- Memory is bounded. A row names its 50 busiest callers and counts the others together; when far more callers come at once, a part of a named caller's requests may be counted with the others. When the memory is full, the app that has the most in it loses its oldest hours, and its \`since\` says from when its counts are. Within a minute, an app that has thousands of routes with denials gets one row for those beyond its share. Totals are always exact.
 
 The log has \`would deny\` within a second of the first request of an endpoint and part, then at most every ten seconds with the number of requests. The access log lists the parts in \`would_deny\`. \`headgate_shadow_denials_total\` counts by part.`;
 
