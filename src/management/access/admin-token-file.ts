@@ -51,8 +51,9 @@ async function holdsAnother(folder: string, own: readonly string[]): Promise<boo
     const path = join(folder, name);
     const stats = await lstat(path).catch(() => undefined);
     if (stats?.isFile() !== true || COMPANION.test(name)) continue;
-    // Other names of its own files are not opened either: closing the first one would make SQLite lose its locks
-    // on them.
+    // Other names of its own files are not opened either, nor is the lock of the database, which is empty: closing
+    // them would make SQLite lose its locks on them.
+    if (stats.size === 0) continue;
     if (ownFiles.some((file) => file?.ino === stats.ino && file.dev === stats.dev)) continue;
     if (await isOfDatabase(path)) return true;
   }

@@ -5,7 +5,7 @@
  *
  * A file system without locks gives no answer; the pid file (control/takeover/pid-file.ts) is then all there is.
  */
-import { closeSync, openSync, rmSync, statSync } from 'node:fs';
+import { closeSync, openSync, realpathSync, rmSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { isBusy } from './sqlite-errors.ts';
 
@@ -17,6 +17,7 @@ export type LockOutcome = 'held' | 'held elsewhere' | 'unknown';
 export class GatewayLock {
   readonly path: string;
   #connection: DatabaseSync | undefined;
+  #inode: bigint | undefined;
 
   /** @param file of the database */
   constructor(file: string) {
@@ -46,6 +47,7 @@ export class GatewayLock {
       connection.exec('pragma journal_mode = memory; begin exclusive');
       if (inodeOf(this.path) === before) {
         this.#connection = connection;
+        this.#inode = before;
         return 'held';
       }
       connection.close();
@@ -58,8 +60,8 @@ export class GatewayLock {
 
   release(): void {
     if (this.#connection === undefined) return;
-    // Before another process can lock it.
-    rmSync(this.path, { force: true });
+    // Before another process can lock it. Another gateway may have its own there, if the folder was moved away.
+    if (inodeOf(this.path) === this.#inode) rmSync(this.path, { force: true });
     this.#connection.close();
     this.#connection = undefined;
   }
@@ -76,7 +78,16 @@ export function isServed(file: string): boolean {
   }
 }
 
-const lockPathOf = (file: string): string => `${file.replace(/\.(?:db|sqlite3?)$/, '')}.lock`;
+/** Beside the file that a symbolic link leads to: two names of a database have one lock. */
+const lockPathOf = (file: string): string => `${linkedFile(file).replace(/\.(?:db|sqlite3?)$/, '')}.lock`;
+
+function linkedFile(file: string): string {
+  try {
+    return realpathSync(file);
+  } catch {
+    return file;
+  }
+}
 
 function inodeOf(path: string): bigint | undefined {
   return statSync(path, { bigint: true, throwIfNoEntry: false })?.ino;
