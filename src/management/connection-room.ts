@@ -34,12 +34,23 @@ interface Guest {
   waitsSinceMs: number;
 }
 
+/** Of each server, its connections; those that have waited longest come first. */
+const rooms = new WeakMap<Server, ReadonlySet<Guest>>();
+
+/**
+ * Closes connections on which no request is being answered. Those that have not sent a whole head count as active for
+ * Node.js, such as the ones that a browser opens in advance.
+ */
+export function closeWaiting(server: Server): void {
+  for (const guest of rooms.get(server) ?? []) if (guest.requests.size === 0) guest.socket.destroy();
+}
+
 /** @param server over TLS or not; does not listen yet */
 export function keepRoom(server: Server, connectionsMax = CONNECTIONS_MAX, stallMsMax = STALL_MS_MAX): void {
   server.maxConnections = connectionsMax + ENDING_MAX;
   const descriptors = new DescriptorRoom(systemClock);
-  /** Those that have waited longest come first. */
   const guests = new Set<Guest>();
+  rooms.set(server, guests);
   const bySocket = new WeakMap<Socket, Guest>();
   /** For TLS, whose sockets do not tell the socket of the system. */
   const byPeer = new Map<string, Guest>();

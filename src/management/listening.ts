@@ -9,9 +9,13 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import { fail } from './api/failure.ts';
 import { sendFailure } from './api/send.ts';
 import { BACKLOG, NO_RENEGOTIATION } from '../lib/listeners.ts';
+import { closeWaiting } from './connection-room.ts';
 import { ManagementSocket, type SocketPlace } from './management-socket.ts';
 
 const HANDING_OVER = 'Another gateway process is taking over; try again';
+
+/** A client that has just connected is about to send its request. */
+const SILENT_MS = 500;
 
 /** PEM texts. */
 export interface CertificateTexts {
@@ -70,6 +74,10 @@ export function managementListening(
     if (suspended || isClosing) endConnection(reply);
   });
   const withinGrace = async (closing: Promise<unknown>): Promise<void> => {
+    const silent = setTimeout(() => {
+      closeWaiting(http);
+      unix.closeWaiting();
+    }, SILENT_MS);
     const deadline = setTimeout(() => {
       http.closeAllConnections();
       unix.cutOff();
@@ -77,6 +85,7 @@ export function managementListening(
     try {
       await closing;
     } finally {
+      clearTimeout(silent);
       clearTimeout(deadline);
     }
   };

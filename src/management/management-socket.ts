@@ -6,7 +6,7 @@ import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { BACKLOG } from '../lib/listeners.ts';
 import { createServer } from '../lib/node-http.ts';
-import { keepRoom } from './connection-room.ts';
+import { closeWaiting, keepRoom } from './connection-room.ts';
 
 /** Limit of a request head in bytes. */
 export const HEAD_BYTES_MAX = 16_384;
@@ -53,6 +53,11 @@ export class ManagementSocket {
     const ended = new Promise<void>((resolve) => void server.close(() => resolve()));
     server.closeIdleConnections();
     await ended;
+  }
+
+  /** Closes connections on which no request is being answered. */
+  closeWaiting(): void {
+    if (this.#made !== undefined) closeWaiting(this.#made.server);
   }
 
   /** Ends requests that still run. */

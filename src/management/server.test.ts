@@ -365,6 +365,21 @@ describe('closing', () => {
     expect(performance.now() - startedMs).toBeLessThan(4_000);
   });
 
+  it.each([
+    ['has sent nothing, as those that browsers open in advance', ''],
+    ['has sent a part of a head', 'GET /api/v1/apps HTTP/1.1\r\n'],
+  ])('does not wait for a connection that %s', async (_what, text) => {
+    const other = await startManagement({ closeGraceMs: 30_000 });
+    const socket = connect(other.port, '127.0.0.1');
+    await once(socket, 'connect');
+    socket.write(text);
+    const ended = once(socket, 'close');
+    socket.resume();
+    const startedMs = performance.now();
+    await Promise.all([other[Symbol.asyncDispose](), ended]);
+    expect(performance.now() - startedMs).toBeLessThan(10_000);
+  });
+
   it('cuts off a client that does not finish its request', async () => {
     const other = await startManagement({ closeGraceMs: 20 });
     const socket = connect(other.port, '127.0.0.1');
