@@ -128,6 +128,23 @@ describe('the writer of the snapshot file', { timeout: 60_000 }, () => {
     expect(saved()).toMatchObject({ configVersion: state.configVersion, keys: { size: 0 } });
   });
 
+  it('warns when another gateway writes the same file, as in two containers with one volume', async () => {
+    const first = open();
+    first.changed();
+    await written(1);
+    const warned = (): number => lines.filter(({ msg }) => msg.startsWith('another gateway writes')).length;
+    for (const round of [1, 2]) {
+      open().changed();
+      await written(2 * round);
+      expect(warned(), 'a takeover replaces it once').toBe(0);
+      await writer.stop();
+      first.changed();
+      await written(2 * round + 1);
+    }
+    expect(warned()).toBe(1);
+    await first.stop();
+  });
+
   it('starts again if the configuration is replaced during a rewrite', async () => {
     state.apply(configChange(2, { keys: Array.from({ length: MANY_KEYS }, (_, index) => keyOf(index)) }));
     open().changed();

@@ -37,6 +37,8 @@ const PART_REST_MS = 20;
 const STOP_MS = 1_000;
 /** The file is rewritten when its changes exceed half of it, but not before they reach this size. */
 const CHANGE_BYTES_MIN = 1_048_576;
+/** A takeover, or an operator, may replace it once. */
+const REPLACED_TO_WARN = 2;
 /** With more changed records the file is rewritten. */
 const CHANGED_MAX = 10_000;
 
@@ -62,6 +64,8 @@ export class SnapshotFileWriter {
   /** Ends the pause between two parts. */
   #wake: (() => void) | undefined;
   #failure: SnapshotFailure | undefined;
+  /** How often another file was found in place of this one's. */
+  #replaced = 0;
   /** On the monotonic clock; undefined while the gateway runs. */
   #stopDeadlineMs: number | undefined;
 
@@ -131,6 +135,7 @@ export class SnapshotFileWriter {
     const isShort = file !== undefined && file.changeBytes <= Math.max(CHANGE_BYTES_MIN, file.bytes / 2);
     if (file?.isInPlace === true && isShort && !this.#all) return this.#append(file);
     const { path, log } = this.#deps;
+    if (file?.isReplaced === true) this.#noteReplaced();
     try {
       while (!(await this.#writeAnew()));
       this.#restMs = INTERVAL_MS;
@@ -166,6 +171,17 @@ export class SnapshotFileWriter {
       await file.close();
       log.warn({ err: error, path }, 'the snapshot file could not be written; it lacks the latest changes');
     }
+  }
+
+  /** Gateways in containers do not see each other's process, so a start does not notice that they share a volume. */
+  #noteReplaced(): void {
+    this.#replaced += 1;
+    if (this.#replaced !== REPLACED_TO_WARN) return;
+    this.#deps.log.warn(
+      { path: this.#deps.path },
+      'another gateway writes this snapshot file, too, so each change rewrites all of it; ' +
+        'expected GATEWAY_SNAPSHOT_FILE to name a file of its own for each gateway',
+    );
   }
 
   #noteFailure(error: unknown): void {

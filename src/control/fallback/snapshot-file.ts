@@ -56,6 +56,12 @@ export class SnapshotFile {
     return this.#inode !== undefined && inodeOf(this.#path) === this.#inode;
   }
 
+  /** Whether another file is in its place. */
+  get isReplaced(): boolean {
+    const now = inodeOf(this.#path);
+    return this.#inode !== undefined && now !== undefined && now !== this.#inode;
+  }
+
   get bytes(): number {
     return this.#log.bytes;
   }
