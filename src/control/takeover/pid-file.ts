@@ -205,8 +205,8 @@ export function socketsOf(pid: number): Set<string> {
   return found;
 }
 
-/** In clock ticks since the machine's start; undefined when there is no such process. */
-function startOf(pid: number): string | undefined {
+/** In clock ticks since the machine's start; undefined when there is no such process, or it cannot be read. */
+export function startOf(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
     // The name in parentheses may contain any character; the fields after the last parenthesis are separated by spaces.

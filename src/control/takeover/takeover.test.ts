@@ -1,8 +1,12 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterEach, expect, test } from 'vitest';
 import { until } from '../../../test/support/measure/until.ts';
-import { TakeoverResponder } from './takeover.ts';
+import { freePort } from '../../../test/support/backends/origin-process.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { requestTakeover, TakeoverResponder } from './takeover.ts';
 
 const responders: TakeoverResponder[] = [];
 afterEach(() => {
@@ -103,4 +107,24 @@ test('a new process that lives has longer, but not for ever', async () => {
   expect(seen).toEqual(['closed']);
   await until(() => seen.length > 1, 15_000);
   expect(seen).toEqual(['closed', 'open', 'failed']);
+});
+
+test('a process that has got the id of the old one since is not signalled', async () => {
+  const other = spawn('sh', ['-c', 'trap "" USR2; echo; exec sleep 60'], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  const pid = other.pid as number;
+  try {
+    await once(other.stdout, 'data');
+    const exited = once(other, 'exit').then(() => 'ended');
+    let started = '1';
+    const address = { host: '127.0.0.1', port: await freePort() };
+    const takeover = await requestTakeover(pid, address, systemClock, () => started);
+    started = '2';
+    takeover.complete();
+    expect(takeover.hasEnded()).toBe(true);
+    expect(await Promise.race([exited, pause(200)])).toBeUndefined();
+  } finally {
+    other.kill('SIGKILL');
+  }
 });

@@ -19,7 +19,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../observe/log.ts';
 import { listeningError, listeningSockets, type Address } from './free-address.ts';
-import { socketsOf } from './pid-file.ts';
+import { socketsOf, startOf } from './pid-file.ts';
 
 /** After this the old process assumes that the new one has failed, if it does not know which process that is. */
 const RESUME_MS = 60_000;
@@ -184,10 +184,20 @@ export interface Takeover {
 /**
  * The first half of the new process: resolves when the management address is free.
  * @param pid of the old process
+ * @param startedAt for tests
  * @throws Error when the old process does not free the address in time; it has then been told to resume
  */
-export async function requestTakeover(pid: number, address: Address, clock: Clock): Promise<Takeover> {
+export async function requestTakeover(
+  pid: number,
+  address: Address,
+  clock: Clock,
+  startedAt = startOf,
+): Promise<Takeover> {
+  const started = startedAt(pid);
+  /** The old process has ended, and another one got its id. */
+  const isReused = (): boolean => startedAt(pid) !== started;
   const signal = (name: NodeJS.Signals): void => {
+    if (isReused()) return;
     try {
       process.kill(pid, name);
     } catch {
@@ -195,6 +205,7 @@ export async function requestTakeover(pid: number, address: Address, clock: Cloc
     }
   };
   const hasEnded = (): boolean => {
+    if (isReused()) return true;
     try {
       process.kill(pid, 0);
       return false;
