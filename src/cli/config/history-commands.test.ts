@@ -55,6 +55,17 @@ describe('headgate config history', () => {
     expect((await headgate('history', '--source', 'console')).out).toBe('None.\n');
   });
 
+  it('names the admin token that made a version, to those who may list tokens', async () => {
+    const { data } = (await api.post('/admin/tokens', { name: 'deploy bot', role: 'editor' })).body;
+    await api.post('/apps', { name: 'B', slug: 'billing', gateway_path: '/billing' }, { token: data.token });
+    expect((await headgate('history')).out).toMatch(/Z +deploy bot +api +app\.create /);
+    expect((await headgate('show', String(await current()))).out).toContain(`deploy bot (${data.id})`);
+    const as = (token: string) => runHeadgate(api, ['config', 'history'], { HEADGATE_TOKEN: token });
+    expect((await as(data.token)).out).toMatch(new RegExp(`Z +${data.id} +api +app\\.create `));
+    await api.delete(`/admin/tokens/${data.id}`);
+    expect((await headgate('history')).out).toContain(data.id);
+  });
+
   it('takes a commit from a plan, and from the command line', async () => {
     const file = join(folder, 'app.yaml');
     const plan = join(folder, 'plan.json');

@@ -28,6 +28,7 @@ import {
   type ShownRollback,
   type ShownVersion,
 } from './history-text.ts';
+import { writerNames } from './writer-names.ts';
 
 interface HistoryFlags extends ServerFlags, OutputFlags {
   readonly limit: string;
@@ -51,9 +52,16 @@ async function historyCommand(flags: HistoryFlags, io: CliIo): Promise<void> {
   const limit = wholeNumber('--limit', flags.limit, 0);
   const { app, actor, source, since, until } = flags;
   const path = `/config/versions${queryText({ app, actor, source, since, until })}`;
-  const { rows: versions, total } = await listAll(createClient(flags, io), path, limit);
-  if (flags.output === 'json') writeJson({ total, versions }, io);
-  else io.out(historyText(versions, total, io));
+  const client = createClient(flags, io);
+  const { rows: versions, total } = await listAll(client, path, limit);
+  if (flags.output === 'json') return writeJson({ total, versions }, io);
+  const shown: readonly ShownVersion[] = versions;
+  const nameOf = await writerNames(
+    client,
+    shown.map((version) => version.actor),
+  );
+  const named = shown.map((version) => ({ ...version, actor: nameOf(version.actor) ?? version.actor }));
+  io.out(historyText(named, total, io));
 }
 
 async function showCommand(text: string, flags: ServerFlags & OutputFlags, io: CliIo): Promise<void> {
@@ -68,8 +76,10 @@ async function showCommand(text: string, flags: ServerFlags & OutputFlags, io: C
   const most = isJson ? Infinity : CHANGES_SHOWN_MAX;
   const { rows, total } = await listAll(client, `/config/versions/${version}`, most, changesOf);
   if (entry === undefined) throw new CliError(`The gateway did not describe config version ${version}`);
-  if (isJson) writeJson({ ...entry, changes: rows }, io);
-  else io.out(versionText(entry, rows, total, io));
+  if (isJson) return writeJson({ ...entry, changes: rows }, io);
+  const name = (await writerNames(client, [entry.actor]))(entry.actor);
+  const actor = name === undefined ? entry.actor : `${name} (${entry.actor})`;
+  io.out(versionText({ ...entry, actor }, rows, total, io));
 }
 
 async function diffCommand(
@@ -127,7 +137,7 @@ export function addHistoryCommands(config: Command, io: CliIo): void {
       .description('list the versions of the configuration, newest first')
       .option('--limit <count>', 'maximum number of versions to list', '20')
       .option('--app <slug>', 'only versions that changed this app; for a deleted app, give its id')
-      .option('--actor <id>', 'only versions by this admin token')
+      .option('--actor <id>', 'only versions by this admin token, whose id "config show" has')
       .option('--source <source>', 'only versions from api, cli, console, import or system')
       .option('--since <time>', 'only versions from this moment on, such as 2030-01-31T00:00:00Z')
       .option('--until <time>', 'only versions before this moment')
