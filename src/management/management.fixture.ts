@@ -176,7 +176,12 @@ export async function startManagement(overrides: Partial<ManagementDependencies>
       },
       outcome: { result: 'delivered', status: 200, error: '', latencyMs: 1 },
     }),
-    profiles: { start: () => 'no_worker', close: () => undefined, reopen: () => undefined },
+    profiles: {
+      start: () => 'no_worker',
+      workers: () => [2, 1],
+      close: () => undefined,
+      reopen: () => undefined,
+    },
     trials: {
       replayTraffic: async () => ({ problem: undefined, result: undefined }),
       explainConfigs: async () => undefined,

@@ -27,6 +27,8 @@ export type ProfileRefusal = 'running' | 'stopping' | 'no_worker';
 
 /** Creates at most one profile at a time. */
 export interface ProfileSource {
+  /** Numbers of the workers that can be profiled. */
+  workers(): readonly number[];
   /** @param thread number of a worker; undefined: any worker */
   start(
     thread: number | 'main' | undefined,

@@ -29,7 +29,10 @@ describe('the memory that a heap snapshot needs', () => {
 
 describe('profiles of a gateway', () => {
   it('are made one at a time, end early when told to, and the next one works', async () => {
-    const profiles = new Profiles({ profile: (_worker, task, sink) => profileThread(task, sink) });
+    const profiles = new Profiles({
+      profiled: () => [],
+      profile: (_worker, task, sink) => profileThread(task, sink),
+    });
     const first = collector();
     const running = profiles.start(1, CPU, first.sink);
     if (typeof running === 'string') throw new Error(running);
@@ -45,7 +48,7 @@ describe('profiles of a gateway', () => {
   });
 
   it('of a worker that is not there leaves room for another; a gateway that stops makes none', async () => {
-    const profiles = new Profiles({ profile: () => undefined });
+    const profiles = new Profiles({ profiled: () => [], profile: () => undefined });
     expect(profiles.start(7, CPU, collector().sink)).toBe('no_worker');
     const last = collector();
     profiles.start('main', CPU, last.sink);

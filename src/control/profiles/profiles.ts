@@ -14,6 +14,8 @@ import { profileThread } from './thread-profiler.ts';
 export interface ProfiledWorkers {
   /** @param worker number of a worker; undefined: any @returns undefined when there is none */
   profile(worker: number | undefined, task: ProfileTask, sink: ProfileSink): RunningProfile | undefined;
+  /** Numbers of the workers that can be profiled. */
+  profiled(): readonly number[];
 }
 
 export class Profiles implements ProfileSource {
@@ -23,6 +25,10 @@ export class Profiles implements ProfileSource {
 
   constructor(workers: ProfiledWorkers) {
     this.#workers = workers;
+  }
+
+  workers(): readonly number[] {
+    return this.#workers.profiled();
   }
 
   /** @param thread number of a worker; undefined: any worker */

@@ -72,6 +72,11 @@ export class WorkerQuestions {
     return member?.profile(task, sink);
   }
 
+  /** Numbers of the workers that `profile` knows. */
+  profiled(): readonly number[] {
+    return this.#deps.workers(({ isListening }) => isListening).map(({ number }) => number);
+  }
+
   /** Resolves when every worker uses the explain setup, has died, or has not answered in time. */
   async publishExplainSetup(): Promise<void> {
     const setup = this.#deps.explainSetup();

@@ -21,6 +21,8 @@ import type { ManagementContext } from '../context.ts';
 import { NOTHING_TOUCHED } from '../write/write.ts';
 
 const SECONDS_DEFAULT = 10;
+/** A refusal names no more workers. */
+const WORKERS_SHOWN_MAX = 20;
 const STALL_MAX_MS = 30_000;
 const LOOK_MS = 5_000;
 
@@ -153,7 +155,7 @@ function started(
       resolve(fail('profile_failed', `There is no profile of ${name}: ${problem}`));
     },
   });
-  if (typeof profile === 'string') return Promise.resolve(refused(profile, name));
+  if (typeof profile === 'string') return Promise.resolve(refused(profile, name, profiles.workers()));
   lasting?.onGone(() => {
     profile.stop();
     text.destroy();
@@ -175,10 +177,16 @@ function endWhenTaken(text: Readable): void {
   text.once('close', () => clearInterval(timer));
 }
 
-function refused(refusal: ProfileRefusal, name: string): Failure {
+function refused(refusal: ProfileRefusal, name: string, workers: readonly number[]): Failure {
   if (refusal === 'running')
     return fail('conflict', 'Another profile is being made; try again when it has finished');
   if (refusal === 'stopping')
     return fail('profile_failed', 'The gateway is stopping, so it makes no profile');
-  return fail('not_found', `There is no profile of ${name}: there is no such worker at the moment`);
+  const shown = workers.toSorted((a, b) => a - b).slice(0, WORKERS_SHOWN_MAX);
+  const rest = workers.length > shown.length ? ` and ${workers.length - shown.length} more` : '';
+  const present = shown.length === 0 ? 'no worker serves' : `those that serve are ${shown.join(', ')}${rest}`;
+  return fail(
+    'not_found',
+    `There is no profile of ${name}: there is no such worker at the moment; ${present}`,
+  );
 }

@@ -99,7 +99,9 @@ test('one at a time; it ends with its client, and the next one works', async () 
   }
   expect(third.status).toBe(200);
   await third.text();
-  expect((await ask({ worker: 99 })).status).toBe(404);
+  const refused = await ask({ worker: 99 });
+  expect(refused.status).toBe(404);
+  expect(await refused.text()).toContain('no such worker at the moment; those that serve are ');
 });
 
 test('a gateway that stops ends it with an error', async () => {
