@@ -10,9 +10,8 @@ import { fail } from './api/failure.ts';
 import { sendFailure } from './api/send.ts';
 import { BACKLOG, NO_RENEGOTIATION } from '../lib/listeners.ts';
 import { closeWaiting } from './connection-room.ts';
+import { HANDING_OVER, type WriteGate } from './write/write-gate.ts';
 import { ManagementSocket, type SocketPlace } from './management-socket.ts';
-
-const HANDING_OVER = 'Another gateway process is taking over; try again';
 
 /** A client that has just connected is about to send its request. */
 const SILENT_MS = 500;
@@ -42,7 +41,10 @@ export interface ManagementListening {
   listenOnPath(place: SocketPlace): Promise<void>;
   /** Whether the port is handed over. */
   readonly isSuspended: boolean;
-  /** Closes the port, the socket and the connections, after running requests had a moment to finish. */
+  /**
+   * Closes the port and the socket when the writes under way have ended, and the connections after running requests had
+   * a moment to finish. Writes that begin later are refused.
+   */
   suspend(): Promise<void>;
   /**
    * Opens the port and the socket again. Rejects when another process has one of them; the port then works without the
@@ -55,11 +57,15 @@ export interface ManagementListening {
   close(): Promise<void>;
 }
 
-/** @param closeGraceMs how long running requests may continue before they are cut off */
+/**
+ * @param closeGraceMs how long running requests may continue before they are cut off
+ * @param gate closed while the port is handed over
+ */
 export function managementListening(
   server: FastifyInstance,
   closeGraceMs: number,
   streams: readonly LastingStreams[],
+  gate: Pick<WriteGate, 'close' | 'reopen'>,
 ): ManagementListening {
   const { server: http } = server;
   let suspended = false;
@@ -106,6 +112,8 @@ export function managementListening(
       if (suspended) return;
       suspended = true;
       streams.forEach((each) => each.close());
+      // Before the port: once it is free, the other process reads the configuration.
+      await gate.close();
       const ended = Promise.all([closePort(), unix.close()]);
       http.closeIdleConnections();
       await withinGrace(ended);
@@ -115,6 +123,7 @@ export function managementListening(
       if (suspended) {
         await listenAgain(http, address);
         streams.forEach((each) => each.reopen());
+        gate.reopen();
         suspended = false;
       }
       await unix.reopen();

@@ -14,6 +14,7 @@ import type { RevisionHealth } from './schemas/revision-health.ts';
 import { openSqlite } from '../storage/sqlite/sqlite.ts';
 import type { Repository } from '../storage/repository.ts';
 import { convert } from './import/conversion.ts';
+import type { ManagementListening } from './listening.ts';
 import { createManagementServer, type ManagementDependencies } from './server.ts';
 
 export const ADMIN_TOKEN = 'the-admin-token-of-the-tests';
@@ -61,6 +62,7 @@ interface CallOptions {
 export interface Fixture {
   readonly url: string;
   readonly port: number;
+  readonly listening: ManagementListening;
   readonly repository: Repository;
   readonly clock: ManualClock;
   readonly published: ConfigChange[];
@@ -221,6 +223,7 @@ export async function startManagement(overrides: Partial<ManagementDependencies>
   return {
     url,
     port,
+    listening: server,
     repository,
     clock,
     published,

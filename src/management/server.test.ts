@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import { once } from 'node:events';
 import pino from 'pino';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { API_KEY_PREFIX, createToken } from '../model/token.ts';
 import {
   sampleHealth,
@@ -394,6 +394,57 @@ describe('closing', () => {
     const cut = once(socket, 'close');
     await other[Symbol.asyncDispose]();
     await cut;
+  });
+});
+
+describe('while another process takes over', () => {
+  const isOpen = async (port: number): Promise<boolean> => {
+    const socket = connect(port, '127.0.0.1');
+    const opened = await Promise.race([
+      once(socket, 'connect').then(() => true),
+      once(socket, 'error').then(() => false),
+    ]).catch(() => false);
+    socket.destroy();
+    return opened;
+  };
+
+  it('the port is free only when writes under way have ended, so that the other one reads what they wrote', async () => {
+    const begun = Promise.withResolvers<void>();
+    const published = Promise.withResolvers<void>();
+    await using other = await startManagement({
+      publish: async () => {
+        begun.resolve();
+        await published.promise;
+      },
+    });
+    const answer = other.post('/apps', BILLING);
+    await begun.promise;
+    const suspended = other.listening.suspend();
+    expect(await isOpen(other.port)).toBe(true);
+    published.resolve();
+    await suspended;
+    expect((await answer).status).toBe(201);
+    expect(await isOpen(other.port)).toBe(false);
+  });
+
+  it('a write whose body arrives late is refused, which the other one would not see, until that has failed', async () => {
+    await using other = await startManagement();
+    const socket = connect(other.port, '127.0.0.1');
+    await once(socket, 'connect');
+    const body = JSON.stringify(BILLING);
+    socket.write(`POST /api/v1/apps HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${ADMIN_TOKEN}\r\n`);
+    socket.write(`Content-Length: ${body.length}\r\nContent-Type: application/json\r\n`);
+    socket.write('Expect: 100-continue\r\n\r\n');
+    await once(socket, 'data');
+    const suspended = other.listening.suspend();
+    await vi.waitUntil(async () => !(await isOpen(other.port)));
+    socket.write(body);
+    const [answer] = (await once(socket, 'data')) as [Buffer];
+    expect(String(answer)).toMatch(/^HTTP\/1\.1 503 [^]*"code":"handing_over"/);
+    expect(other.published).toEqual([]);
+    await suspended;
+    await other.listening.resume();
+    expect((await other.post('/apps', BILLING)).status).toBe(201);
   });
 });
 

@@ -37,6 +37,7 @@ import { cameOverTls, markCookies } from './sessions/forwarded-tls.ts';
 import { addOidcRoutes } from './sessions/oidc/oidc-routes.ts';
 import type { SessionSettings } from './sessions/sessions.ts';
 import { createWritePath, type WriteDependencies, type WritePath } from './write/write.ts';
+import { WriteGate } from './write/write-gate.ts';
 
 /** How long `close` waits for running requests before it cuts them off. */
 const CLOSE_GRACE_MS = 5_000;
@@ -107,7 +108,8 @@ export async function createManagementServer(
   const checked = dependencies.status.configFile() === undefined ? repository : IN_MEMORY;
   const database = new DatabaseCheck(checked, clock, logger, isFallback);
   const { mayWrite = async () => undefined } = dependencies;
-  const write = watchedWrites(createWritePath(dependencies), database, mayWrite);
+  const gate = new WriteGate();
+  const write = watchedWrites(createWritePath(gated(dependencies, gate)), database, mayWrite, gate);
   const access = createAccess({ ...dependencies, isSecure: tls !== undefined, write });
   const context: ManagementContext = { ...contextOf(dependencies, write, database), signIn: access.signIn };
   const operations = allOperations(context);
@@ -116,11 +118,8 @@ export async function createManagementServer(
 
   const actors: Actors = new WeakMap();
   const server = createFastify(logger, actors, tls);
-  const listening = managementListening(server, dependencies.closeGraceMs ?? CLOSE_GRACE_MS, [
-    dependencies.live,
-    context.eventFeed,
-    dependencies.profiles,
-  ]);
+  const streams = [dependencies.live, context.eventFeed, dependencies.profiles];
+  const listening = managementListening(server, dependencies.closeGraceMs ?? CLOSE_GRACE_MS, streams, gate);
   addBodyReader(server);
   addErrorPages(server, all, dependencies.console);
   if (tls === undefined) markCookies(server, isTrustedProxy);
@@ -198,12 +197,29 @@ function contextOf(
   };
 }
 
+/** Nothing is committed once another process has read the configuration. */
+function gated(dependencies: WriteDependencies, gate: WriteGate): WriteDependencies {
+  return {
+    ...dependencies,
+    validateChange: async (change, missed) => {
+      await dependencies.validateChange(change, missed);
+      gate.assertOpen();
+    },
+  };
+}
+
 /** A write that the database refuses is a reason to test it. */
-function watchedWrites(write: WritePath, database: DatabaseCheck, mayWrite: () => Promise<void>): WritePath {
-  return async (...call) => {
+function watchedWrites(
+  write: WritePath,
+  database: DatabaseCheck,
+  mayWrite: () => Promise<void>,
+  gate: WriteGate,
+): WritePath {
+  return async (origin, work, dryRun) => {
     await mayWrite();
     try {
-      const result = await write(...call);
+      const run = () => write(origin, work, dryRun);
+      const result = await (dryRun === undefined ? gate.run(run) : run());
       if (!isFailure(result)) database.wrote();
       return result;
     } catch (error) {
