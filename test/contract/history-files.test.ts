@@ -139,7 +139,7 @@ test('a copy has the history too', async () => {
   const [from, to] = [await openSqliteSource({ ...ends, path }), openSqliteTarget({ ...ends, path: target })];
   const { stored } = await copyDatabase(from, to, () => undefined);
   await from.db.destroy();
-  await to.db.destroy();
+  await to.close();
   expect(stored.rows.get('config_history')).toBe(3);
   expect(stored.rows.get('config_history_record')).toBe(11);
   const look = (repository: Repository) =>

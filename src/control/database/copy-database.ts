@@ -60,7 +60,7 @@ export async function copyDatabases({
       const report = await copyDatabase(source, target, progressTeller(clock, tell));
       return linesOf(report, source, target);
     } finally {
-      await target.db.destroy();
+      await target.close();
     }
   } finally {
     await source.db.destroy();

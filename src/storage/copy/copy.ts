@@ -47,6 +47,7 @@ export interface CopyTarget extends CopyEnd {
    * @param upTo only these, the first ones; `StorageRefused` if the database has more
    */
   migrate(upTo?: readonly string[]): Promise<void>;
+  close(): Promise<void>;
 }
 
 export interface CopyProgress {

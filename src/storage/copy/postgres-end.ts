@@ -49,8 +49,10 @@ export async function openPostgresSource(options: PostgresEndOptions): Promise<C
 
 /** Connects at the first use. */
 export function postgresTarget(options: PostgresEndOptions): CopyTarget {
+  const end = endOf(options, beginWrite(TIMEOUTS));
   return {
-    ...endOf(options, beginWrite(TIMEOUTS)),
+    ...end,
+    close: () => end.db.destroy(),
     hasTable,
     async insert(db, table, page) {
       const columns = sql.join(Object.keys(page[0] ?? {}).map((column) => sql.ref(column)));

@@ -64,7 +64,7 @@ export async function restoreBackup(
     const sealed = await sealedIn(target.db, target).catch(() => []);
     return { ...report, sealed };
   } finally {
-    await target.db.destroy();
+    await target.close();
   }
 }
 

@@ -12,6 +12,7 @@ import { migrate, migrationState } from '../migrate.ts';
 import { nodeSqliteDialect } from '../sqlite/node-sqlite-dialect.ts';
 import { StorageRefused } from '../storage-errors.ts';
 import { existingSecretBox } from '../secrets/secret-key.ts';
+import { GatewayLock } from '../sqlite/gateway-lock.ts';
 import { asStartError, checkContent, connectionsOf } from '../sqlite/sqlite-connection.ts';
 import { prepareDatabaseFile } from '../sqlite/sqlite-file.ts';
 import { assertCurrent, assertKnown, hasTable } from '../sqlite/sqlite-schema.ts';
@@ -47,12 +48,30 @@ export async function openSqliteSource(options: SqliteEndOptions): Promise<CopyE
   }
 }
 
-/** @throws StorageUnavailable if the file cannot be created or written, or belongs to another program */
+/**
+ * No gateway can serve the file until it is closed.
+ * @throws StorageUnavailable if the file cannot be created or written, or belongs to another program
+ * @throws StorageRefused if a gateway serves it
+ */
 export function openSqliteTarget(options: SqliteEndOptions): CopyTarget {
-  const end = open(options, 'begin immediate', 'busy_timeout = 0');
+  const lock = new GatewayLock(resolve(options.path));
+  assertTaken(lock, options);
+  let end: CopyEnd;
+  try {
+    end = open(options, 'begin immediate', 'busy_timeout = 0');
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+  // There may have been no folder for it before.
+  assertTaken(lock, options);
   return {
     ...end,
     hasTable,
+    async close() {
+      await end.db.destroy();
+      lock.release();
+    },
     async insert(db, table, page) {
       const columns = Object.keys(page[0] ?? {});
       const cells = columns.map((column) => sql`json_extract(value, ${sql.lit(`$."${column}"`)})`);
@@ -65,6 +84,15 @@ export function openSqliteTarget(options: SqliteEndOptions): CopyTarget {
       await migrate(end.db, options.clock, {}, upTo);
     },
   };
+}
+
+/** A gateway keeps its configuration in memory, and would not see what is stored. */
+function assertTaken(lock: GatewayLock, { path }: SqliteEndOptions): void {
+  if (lock.take() !== 'held elsewhere') return;
+  throw new StorageRefused(
+    `Cannot write to "${resolve(path)}": a gateway serves it, or another command writes to it (it has locked ` +
+      `"${lock.path}"); expected a database that no gateway serves (stop the gateway first)`,
+  );
 }
 
 function open(

@@ -17,9 +17,10 @@ import {
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { GatewayLock } from '../../../src/storage/sqlite/gateway-lock.ts';
 import { everythingOf, fillGateway, useCredentials, type Credentials } from '../../scenarios/copying.ts';
 import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { ADMIN_TOKEN, runToEnd, startGateway, type TestGateway } from '../../support/gateway.ts';
@@ -214,6 +215,17 @@ test('a target that is not empty, or has another key or none, is refused and lef
   }
   // What was refused left nothing in the way.
   expect(await restore(BACKUP, url)).toMatchObject({ code: 0 });
+});
+
+test('a database that a gateway serves is refused, which would not see what is restored', async () => {
+  const file = newFile();
+  // As a gateway has it.
+  const lock = new GatewayLock(file);
+  expect(lock.take()).toBe('held');
+  const { code, output } = await restore(BACKUP, `sqlite://${file}`);
+  lock.release();
+  expect([code, output]).toEqual([1, expect.stringContaining('a gateway serves it')]);
+  expect(readdirSync(dirname(file))).toEqual([]);
 });
 
 test('secrets of webhooks that another key has encrypted are restored and copied, and said to be unreadable', async () => {
