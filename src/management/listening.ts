@@ -4,6 +4,7 @@
  * not know about each other's workers.
  */
 import { once } from 'node:events';
+import type { Server as HttpServer } from 'node:http';
 import type { Server } from 'node:net';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { fail } from './api/failure.ts';
@@ -79,22 +80,7 @@ export function managementListening(
   server.addHook('onSend', async (_request, reply) => {
     if (suspended || isClosing) endConnection(reply);
   });
-  const withinGrace = async (closing: Promise<unknown>): Promise<void> => {
-    const silent = setTimeout(() => {
-      closeWaiting(http);
-      unix.closeWaiting();
-    }, SILENT_MS);
-    const deadline = setTimeout(() => {
-      http.closeAllConnections();
-      unix.cutOff();
-    }, closeGraceMs);
-    try {
-      await closing;
-    } finally {
-      clearTimeout(silent);
-      clearTimeout(deadline);
-    }
-  };
+  const withinGrace = graceOf(http, unix, closeGraceMs);
   const closePort = (): Promise<void> => new Promise((resolve) => void http.close(() => resolve()));
   return {
     async listen(host, port) {
@@ -138,6 +124,26 @@ export function managementListening(
       const isOpen = http.listening || address === undefined;
       await withinGrace(Promise.all([isOpen ? server.close() : closePort(), unix.close()]));
     },
+  };
+}
+
+/** A function that waits for the end of the connections, and ends those that take too long. */
+function graceOf(http: HttpServer, unix: ManagementSocket, closeGraceMs: number) {
+  return async (closing: Promise<unknown>): Promise<void> => {
+    const silent = setTimeout(() => {
+      closeWaiting(http);
+      unix.closeWaiting();
+    }, SILENT_MS);
+    const deadline = setTimeout(() => {
+      http.closeAllConnections();
+      unix.cutOff();
+    }, closeGraceMs);
+    try {
+      await closing;
+    } finally {
+      clearTimeout(silent);
+      clearTimeout(deadline);
+    }
   };
 }
 

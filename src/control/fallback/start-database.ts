@@ -3,8 +3,8 @@
  * unreachable, the gateway starts with the configuration of the snapshot file and waits for the database.
  *
  * A missing database file is created only if there is no snapshot file, which means a first start. Otherwise it was
- * lost, and an empty one in its place would remove every route. The same applies to an empty database on a server while
- * the snapshot file has a configuration. A problem that the operator must resolve (a wrong key, a database of another
+ * lost, and an empty one in its place would remove every route. The same applies to an empty database, such as
+ * `headgate migrate` makes, while the snapshot file has a configuration. A problem that the operator must resolve (a wrong key, a database of another
  * program or of a newer version) always stops the start.
  */
 import { statSync } from 'node:fs';
@@ -42,9 +42,8 @@ export async function startDatabase(
     return savedVersion > 0;
   };
   const openExisting = async (): Promise<Repository> => {
-    if (location.kind === 'postgres') return openFilled(open, isServed, snapshotFile);
     if (file !== undefined) assertNotLost(file, snapshotFile);
-    return open(true);
+    return openFilled(open, isServed, snapshotFile);
   };
   let repository: Repository | undefined;
   try {
@@ -104,7 +103,7 @@ function savedConfig(
 }
 
 /**
- * Opens a database on a server, unless it is empty while the snapshot file has a configuration.
+ * Opens a database, unless it is empty while the snapshot file has a configuration.
  * @param isServed whether the snapshot file has a configuration; called only for an empty database
  */
 async function openFilled(

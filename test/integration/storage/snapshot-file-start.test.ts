@@ -165,6 +165,17 @@ describe('the database at a restart is', { timeout: 120_000 }, () => {
     await expectRecovered(gateway);
   });
 
+  it('empty, but with tables, as "headgate migrate" makes it: the same', async () => {
+    renameSync(database(), `${database()}.away`);
+    for (const end of ['-wal', '-shm']) rmSync(database() + end, { force: true });
+    const migrated = await runToEnd({ GATEWAY_DATABASE_URL: `sqlite://${database()}` }, ['migrate']);
+    expect(migrated).toMatchObject({ code: 0, output: expect.stringContaining('Applied') });
+    const gateway = await start();
+    await expectDegraded(gateway);
+    renameSync(`${database()}.away`, database());
+    await expectRecovered(gateway);
+  });
+
   it('corrupt: the file is not changed until it is replaced', async () => {
     copyFileSync(database(), `${database()}.away`);
     const noise = randomBytes(65_536);
