@@ -4,8 +4,8 @@
  *
  * A missing database file is created only if there is no snapshot file, which means a first start. Otherwise it was
  * lost, and an empty one in its place would remove every route. The same applies to an empty database, such as
- * `headgate migrate` makes, while the snapshot file has a configuration. A problem that the operator must resolve (a wrong key, a database of another
- * program or of a newer version) always stops the start.
+ * `headgate migrate` makes, while the snapshot file has a configuration. A problem that the operator must resolve (a
+ * wrong key, a database of another program or of a newer version) always stops the start.
  */
 import { statSync } from 'node:fs';
 import type { Logger } from '../../observe/log.ts';
