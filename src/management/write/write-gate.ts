@@ -12,9 +12,15 @@ export const HANDING_OVER = 'Another gateway process is taking over; try again';
 const WRITES_MS = 10_000;
 
 export class WriteGate {
+  readonly #writesMs: number;
   readonly #running = new Set<Promise<unknown>>();
   #isClosed = false;
   #isOver = false;
+
+  /** @param writesMs for tests */
+  constructor(writesMs = WRITES_MS) {
+    this.#writesMs = writesMs;
+  }
 
   /** Runs the write; a failure that may be tried again when another process takes over. */
   async run<T>(write: () => Promise<T>): Promise<T | Failure> {
@@ -31,7 +37,7 @@ export class WriteGate {
   /** Resolves when no write is under way, or after some seconds: from then on `assertOpen` refuses. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    await withTimeout(WRITES_MS, Promise.allSettled(this.#running));
+    await withTimeout(this.#writesMs, Promise.allSettled(this.#running));
     this.#isOver = this.#isClosed;
   }
 
