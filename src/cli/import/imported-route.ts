@@ -17,8 +17,10 @@ export interface ImportedPattern {
   readonly node: SourceNode;
   /** Its last literal segment is the beginning of longer ones in the other gateway. */
   readonly isTextPrefix?: boolean;
-  /** It is wider than what the route matches, which cannot be expressed. */
+  /** It is of a route that cannot be carried over. */
   readonly isLeftOut?: boolean;
+  /** It matches paths that the route does not match in the other gateway. */
+  readonly isWider?: boolean;
 }
 
 export interface ImportedBackend {
@@ -26,6 +28,11 @@ export interface ImportedBackend {
   /** `backend_*` and `traffic_weight` of a revision. */
   readonly fields: Item;
 }
+
+/** Of a route whose own backends could not be carried over: no host has this name (RFC 6761 section 6.4). */
+export const UNKNOWN_BACKENDS: readonly ImportedBackend[] = [
+  { label: 'backend', fields: { backend_host: 'backend.invalid' } },
+];
 
 export interface ImportedRoute {
   readonly label: string;
@@ -40,7 +47,9 @@ export interface ImportedRoute {
   readonly policy?: Item;
   /** It is for certain hosts. */
   readonly hasHosts?: boolean;
-  /** Its patterns are wider than what it matches (left-out-routes.ts). */
+  /** Names of the listeners that serve it in the other gateway, in order; absent: all. */
+  readonly listeners?: readonly string[] | undefined;
+  /** It cannot be carried over, and its patterns may be wider than what it matches (left-out-routes.ts). */
   readonly isLeftOut?: boolean;
 }
 

@@ -1,9 +1,10 @@
 /**
- * Keeps what was left out from opening anything. A route whose condition cannot be expressed here would leave its
- * requests to a wider route, which may let them pass without the plugins that keep them out. Such a route is imported
- * at all paths that it may match, and is not switched on. Of two routes for other hosts, which are served under every
- * name here, the one that keeps requests out comes first. Prefixes that are texts in the other gateway, and whole
- * segments here, are reported where that makes the same difference.
+ * Keeps what was left out from opening anything. A route that cannot be carried over, for example for a condition that
+ * cannot be expressed here, would leave its requests to a wider route, which may let them pass without the plugins that
+ * keep them out. Such a route is imported at all paths that it may match, and is not switched on. A route that takes
+ * more paths here is not switched on where these are paths of another one, which keeps them out. Of two routes for
+ * other hosts or listeners, which are served everywhere here, the one that keeps requests out comes first. Prefixes
+ * that are texts in the other gateway, and whole segments here, are reported where that makes the same difference.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { PARTS } from '../../policy/registry.ts';
@@ -36,7 +37,7 @@ export function withoutOpenings(routes: readonly ImportedRoute[], hosts: readonl
   openings.reportPrefixes();
   return routes.flatMap((route) => {
     if (route.isLeftOut === true) return openings.closed(route);
-    return [hosts.length > 0 ? route : openings.comingFirst(route)];
+    return [openings.comingFirst(route, hosts.length === 0), ...openings.closedWhereWider(route)];
   });
 }
 
@@ -44,19 +45,17 @@ class Openings {
   /** In the order in which they are tried. */
   readonly #carried: readonly Placed[];
   /** The same by their literal beginnings. */
-  readonly #byBeginning = new Map<string, Placed[]>();
+  readonly #byBeginning: ReadonlyMap<string, readonly Placed[]>;
+  /** All, also those that are left out. */
+  readonly #all: Places;
 
   constructor(routes: readonly ImportedRoute[]) {
-    this.#carried = routes
-      .filter(({ isLeftOut }) => isLeftOut !== true)
+    const all = routes
       .flatMap((route) => route.patterns.map((pattern) => ({ route, pattern })))
       .sort(byPriority);
-    for (const placed of this.#carried) {
-      const beginning = pathOf(literalPrefix(placed.pattern.segments));
-      const known = this.#byBeginning.get(beginning);
-      if (known === undefined) this.#byBeginning.set(beginning, [placed]);
-      else known.push(placed);
-    }
+    this.#all = new Places(all);
+    this.#carried = all.filter(({ route }) => route.isLeftOut !== true);
+    this.#byBeginning = Map.groupBy(this.#carried, beginningOf);
   }
 
   /** A route that is left out, at the paths where another one would open it. */
@@ -77,13 +76,37 @@ class Openings {
     return patterns.length === 0 ? [] : [{ ...route, patterns, isCurrent: false }];
   }
 
-  /** The route, before routes to the same backend that would open it when its host is no condition. */
-  comingFirst(route: ImportedRoute): ImportedRoute {
+  /** A copy of the route, not switched on, at the paths that it would take from a route that keeps them out. */
+  closedWhereWider(route: ImportedRoute): ImportedRoute[] {
+    const patterns = route.patterns.flatMap((pattern): ImportedPattern[] => {
+      if (pattern.isWider !== true && !pattern.segments.some(isParameter)) return [];
+      const byShape = new Map<string, { readonly segments: Segments; readonly kept: Placed }>();
+      for (const kept of this.#all.near(pattern.segments)) {
+        const segments = takenFrom({ route, pattern }, kept);
+        if (segments !== undefined) byShape.set(shapeOf(segments), { segments, kept });
+      }
+      const whole = byShape.get(shapeOf(pattern.segments));
+      return (whole === undefined ? [...byShape.values()] : [whole]).map(({ segments, kept }) => {
+        pattern.node.changed(
+          `is not switched on at ${pathOf(segments)}: it would let requests of ${kept.route.label} pass without what keeps them out`,
+          'a path of its own, and then `activate` of its revisions',
+        );
+        return { ...pattern, segments, priority: [...pattern.priority, 1] };
+      });
+    });
+    return patterns.length === 0 ? [] : [{ ...route, patterns, isCurrent: false }];
+  }
+
+  /**
+   * The route, before routes to the same backend that would open it when its host or listener is no condition.
+   * @param isEveryHost whether hosts are no condition
+   */
+  comingFirst(route: ImportedRoute, isEveryHost: boolean): ImportedRoute {
     const patterns = route.patterns.map((pattern): ImportedPattern => {
       const opening = this.#first(
         pattern.segments,
         (other) =>
-          (other.route.hasHosts === true || route.hasHosts === true) &&
+          isServedElsewhere(other.route, route, isEveryHost) &&
           byPriority(other, { pattern }) < 0 &&
           isOpened(pattern.segments, other.pattern.segments) &&
           hasSameBackend(other.route, route) &&
@@ -91,7 +114,7 @@ class Openings {
       );
       if (opening === undefined) return pattern;
       pattern.node.changed(
-        `comes before ${opening.route.label}, which would let its requests pass without what keeps them out: both are served under every name`,
+        `comes before ${opening.route.label}, which would let its requests pass without what keeps them out: both are served under every name, on every listener`,
         HOSTS_ELSEWHERE,
       );
       return { ...pattern, priority: [...opening.pattern.priority, 1] };
@@ -135,6 +158,55 @@ class Openings {
     }
     return first;
   }
+}
+
+/** Patterns by their literal beginnings, so that long documents stay quick. */
+class Places {
+  readonly #byBeginning: ReadonlyMap<string, readonly Placed[]>;
+  /** Those that begin so and may go on. */
+  readonly #below = new Map<string, Placed[]>();
+
+  constructor(all: readonly Placed[]) {
+    this.#byBeginning = Map.groupBy(all, beginningOf);
+    for (const placed of all) {
+      const beginning = literalPrefix(placed.pattern.segments);
+      for (let length = 0; length <= beginning.length; length++) {
+        const path = pathOf(beginning.slice(0, length));
+        const known = this.#below.get(path);
+        if (known === undefined) this.#below.set(path, [placed]);
+        else known.push(placed);
+      }
+    }
+  }
+
+  /** Those that may share requests with the path. */
+  *near(path: Segments): Iterable<Placed> {
+    const beginning = literalPrefix(path);
+    for (let length = 0; length < beginning.length; length++)
+      yield* this.#byBeginning.get(pathOf(beginning.slice(0, length))) ?? [];
+    yield* this.#below.get(pathOf(beginning)) ?? [];
+  }
+}
+
+function beginningOf({ pattern }: Placed): string {
+  return pathOf(literalPrefix(pattern.segments));
+}
+
+/** The paths of a route that keeps requests out, and that go to the other one here; undefined when there are none. */
+function takenFrom(taking: Placed, kept: Placed): Segments | undefined {
+  const { isWider } = taking.pattern;
+  const isTaken =
+    kept.route.isLeftOut === true
+      ? isWider === true || (kept.pattern.isWider === true && byPriority(kept, taking) < 0)
+      : isWider === true && byPriority(taking, kept) < 0;
+  if (!isTaken || taking.route === kept.route || !opens(taking.route, kept.route)) return undefined;
+  return intersection(taking.pattern.segments, kept.pattern.segments);
+}
+
+/** Whether one of the routes is for hosts or listeners that are not those of the other one. */
+function isServedElsewhere(one: ImportedRoute, other: ImportedRoute, isEveryHost: boolean): boolean {
+  if (isEveryHost && (one.hasHosts === true || other.hasHosts === true)) return true;
+  return one.listeners?.join() !== other.listeners?.join();
 }
 
 /** Whether a route would let requests of the other one pass that the other one keeps out. */

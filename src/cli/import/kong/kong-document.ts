@@ -45,6 +45,8 @@ export interface KongDocument {
   /** Whether paths without `~` may be regular expressions. */
   readonly regexWithoutTilde: boolean;
   readonly services: readonly KongService[];
+  /** Routes without a service. */
+  readonly routesAlone: readonly KongRoute[];
   readonly upstreams: ReadonlyMap<string, KongUpstream>;
   readonly consumers: readonly KongConsumer[];
   readonly globalPlugins: readonly KongPlugin[];
@@ -84,6 +86,7 @@ export function readKong(value: unknown): KongDocument | { readonly problem: str
     root,
     regexWithoutTilde: format !== '3.0',
     services,
+    routesAlone: references.routesAlone(),
     upstreams: upstreamsOf(root),
     consumers,
     globalPlugins: references.globalPlugins(),
@@ -141,12 +144,24 @@ class References {
         plugins: this.#pluginsOf('service', node, name),
       };
     });
-    for (const [name, nodes] of this.#routes) {
-      for (const node of nodes) {
-        if (this.#used.has(node)) continue;
-        node.lost(name === '' ? 'has no service' : `refers to the service "${name}", which is not there`);
-      }
-    }
+    return services;
+  }
+
+  /** Routes without a service, whose requests only plugins answer; once the services are known. */
+  routesAlone(): KongRoute[] {
+    const alone = [...this.#routes].flatMap(([name, nodes]) =>
+      nodes
+        .filter((node) => !this.#used.has(node))
+        .map((node, index) => {
+          node.lost(name === '' ? 'has no service' : `refers to the service "${name}", which is not there`);
+          return this.#route(node, `route-${index + 1}`);
+        }),
+    );
+    this.#reportUnused();
+    return alone;
+  }
+
+  #reportUnused(): void {
     for (const [owner, nodes] of this.#pluginsByOwner) {
       for (const node of nodes) {
         if (this.#used.has(node)) continue;
@@ -156,7 +171,6 @@ class References {
         node.lost(what, 'the `rate_limit` of each key');
       }
     }
-    return services;
   }
 
   consumers(): KongConsumer[] {

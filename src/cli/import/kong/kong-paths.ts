@@ -3,7 +3,7 @@
  * with characters of a regular expression) is a regular expression that is anchored only at the start. The simple
  * ones have an equivalent pattern of segments that are literal or match any one segment.
  */
-import { literalSegments, type Segments } from '../route-patterns.ts';
+import { isParameter, literalSegments, type Segments } from '../route-patterns.ts';
 
 interface Problem {
   readonly problem: string;
@@ -19,6 +19,8 @@ export interface KongPath {
   readonly stripped: number;
   /** The last segment of the patterns is the beginning of longer ones. */
   readonly isTextPrefix: boolean;
+  /** A segment of the patterns matches more than its part of the path. */
+  readonly isWider: boolean;
   /** How the patterns differ from the path. */
   readonly differences: readonly string[];
 }
@@ -43,6 +45,7 @@ function readPrefix(text: string): KongPath | Problem {
     patterns: [[...prefix, '*']],
     stripped: prefix.length,
     isTextPrefix: !endsWithSlash,
+    isWider: false,
     differences: endsWithSlash ? [WITHOUT_SLASH] : [],
   };
 }
@@ -52,6 +55,8 @@ const ONE_SEGMENT = '[^/]+';
 const CLASS = String.raw`(?:\\[dw]|\[(?:[^\]\\]|\\.)+\])`;
 const RUN = String.raw`${CLASS}(?:\+|\*|\{\d+(?:,\d*)?\})?`;
 const RUNS = new RegExp(`^${RUN}(?:(?:-|\\\\-|_|\\\\\\.)?${RUN})*$`);
+/** What may match a slash: other classes than these, and excluding ones. */
+const BEYOND_SEGMENT = /\[\^|\/|\\(?![dsw])[A-Za-z0-9]/;
 const GROUP = /^\((?:\?:|\?P?<([A-Za-z_]\w*)>)?(.*)\)$/;
 
 function readRegex(source: string): KongPath | Problem {
@@ -64,11 +69,13 @@ function readRegex(source: string): KongPath | Problem {
   if (parts === undefined || parts[0] !== '') return { problem: NOT_PLAIN, isRegex: true };
   const differences: string[] = [];
   const segments: string[] = [];
+  let isWider = false;
   for (const [index, part] of parts.slice(1).entries()) {
     const isLast = index === parts.length - 2;
     const segment = segmentOf(part, isLast, segments.length + 1, differences);
     if (segment === undefined) return { problem: NOT_PLAIN, isRegex: true };
     segments.push(segment);
+    isWider ||= isParameter(segment) && !isAnySegment(part);
   }
   if (segments.at(-1) === '*') {
     return {
@@ -76,6 +83,7 @@ function readRegex(source: string): KongPath | Problem {
       patterns: [segments],
       stripped: segments.length - 1,
       isTextPrefix: false,
+      isWider,
       differences,
     };
   }
@@ -84,7 +92,7 @@ function readRegex(source: string): KongPath | Problem {
   if (endsWithSlash && !isWhole) differences.push(WITHOUT_SLASH);
   const patterns = isWhole ? [segments, ...(maySlash ? [[...segments, '']] : [])] : [[...base, '*']];
   const isTextPrefix = !isWhole && !endsWithSlash;
-  return { isRegex: true, patterns, stripped: base.length, isTextPrefix, differences };
+  return { isRegex: true, patterns, stripped: base.length, isTextPrefix, isWider, differences };
 }
 
 /** A pattern for every path that a regular expression may match: its literal beginning, up to the last slash. */
@@ -143,17 +151,38 @@ function segmentOf(part: string, isLast: boolean, number: number, differences: s
   const [, name, inner] = GROUP.exec(part) ?? [];
   const body = inner ?? part;
   const parameter = `{${name ?? `p${number}`}}`;
-  if (body === ONE_SEGMENT || body === String.raw`[^\/]+`) return parameter;
+  if (isAnySegment(part)) return parameter;
   if (isLast && (body === '.*' || body === '.+')) {
     if (body === '.+') differences.push('also matches an empty rest');
     return '*';
   }
-  if (RUNS.test(body) && !/\[\^|\/|\\S/.test(body)) {
+  if (isOneSegment(body)) {
     differences.push(`matches any one segment in place of ${body}`);
     return parameter;
   }
   const literal = literalOf(part, differences);
   return literal === undefined ? undefined : literalSegments(`/${literal}`)?.join('/');
+}
+
+/** Whether a part of a regular expression matches any segment, as a parameter does. */
+function isAnySegment(part: string): boolean {
+  const body = GROUP.exec(part)?.[2] ?? part;
+  return body === ONE_SEGMENT || body === String.raw`[^\/]+`;
+}
+
+/** Whether a regular expression matches characters of certain classes, and never a slash. */
+export function isOneSegment(body: string): boolean {
+  if (!RUNS.test(body) || BEYOND_SEGMENT.test(body)) return false;
+  return [...body.matchAll(new RegExp(CLASS, 'g'))].every(([characters]) => !hasSlash(characters));
+}
+
+/** Whether a class has the slash, for example in a range. */
+function hasSlash(characters: string): boolean {
+  try {
+    return new RegExp(`^${characters}$`).test('/');
+  } catch {
+    return true;
+  }
 }
 
 /** A regular expression without operators, as the text that it matches. */

@@ -12,6 +12,8 @@ export interface RouteMatch {
   readonly allowedMethods: readonly string[] | undefined;
   readonly preserveHost: boolean;
   readonly hosts: readonly AskedHost[];
+  /** `http` or `https`; undefined: both. */
+  readonly listeners: readonly string[] | undefined;
 }
 
 /** Conditions that this gateway does not check; without them the route would take requests of others. */
@@ -40,11 +42,8 @@ export function matchOf(
   if (!speaksHttp(node)) return undefined;
   const hosts = node.texts('hosts') ?? [];
   const given = methodNames(node);
-  if (given === undefined) return undefined;
-  if (isUnread(node, 'paths')) {
+  if (isUnread(node, 'paths'))
     node.lost('has no path that can be read, and without a path it would match every request');
-    return undefined;
-  }
   const pathHandling = node.text('path_handling');
   if (pathHandling === 'v1') node.changed('is v0 here', undefined, 'path_handling');
   for (const buffering of ['request_buffering', 'response_buffering']) {
@@ -57,9 +56,9 @@ export function matchOf(
   );
   const strips = node.boolean('strip_path') ?? true;
   const regexPriority = node.number('regex_priority') ?? 0;
-  const categories = [hosts.length > 0, given.length > 0, node.has('paths')].filter(Boolean).length;
+  const categories = [hosts.length > 0, given?.length !== 0, node.has('paths')].filter(Boolean).length;
   const patterns = patternsOf(node, { strips, regexPriority, categories, index, regexWithoutTilde });
-  if (isLeftOut) return leftOut(patterns, given);
+  if (isLeftOut || given === undefined) return leftOut(patterns, given ?? []);
   const { methods, allowedMethods } = methodsOf(given, node, hasCors);
   const asked = hosts.map(({ text, node: host }) => ({
     text,
@@ -71,6 +70,7 @@ export function matchOf(
     allowedMethods,
     preserveHost: node.boolean('preserve_host') ?? false,
     hosts: asked,
+    listeners: listenersOf(node),
   };
 }
 
@@ -83,7 +83,15 @@ function leftOut(patterns: readonly ImportedPattern[], methods: readonly string[
     allowedMethods: undefined,
     preserveHost: false,
     hosts: [],
+    listeners: undefined,
   };
+}
+
+function listenersOf(node: SourceNode): readonly string[] | undefined {
+  const schemes = new Set(
+    (node.texts('protocols') ?? []).map(({ text }) => (text.endsWith('s') ? 'https' : 'http')),
+  );
+  return schemes.size === 1 ? [...schemes] : undefined;
 }
 
 /** Whether a list has content of which nothing could be read: without it, the route would be wider. */
@@ -91,7 +99,7 @@ function isUnread(node: SourceNode, name: string): boolean {
   return node.has(name) && !node.isEmpty(name) && (node.texts(name) ?? []).length === 0;
 }
 
-/** undefined when there are methods but no supported one: the route would otherwise match every method. */
+/** undefined when some cannot be read, or none can be a method: the route would otherwise match every method. */
 function methodNames(node: SourceNode): string[] | undefined {
   const items = node.texts('methods') ?? [];
   const names = items.flatMap(({ text, node: item }) => {
@@ -99,6 +107,7 @@ function methodNames(node: SourceNode): string[] | undefined {
     item.lost('is not a method');
     return [];
   });
+  if (node.ledger.hasUnread(`${node.pointer}/methods`)) return undefined;
   if (names.length > 0 || !node.has('methods') || node.isEmpty('methods')) return names;
   node.lost('has no method that a request can have');
   return undefined;
@@ -137,17 +146,19 @@ interface PathWork {
  */
 function patternsOf(node: SourceNode, work: PathWork): ImportedPattern[] {
   const { strips, regexPriority, categories, index, regexWithoutTilde } = work;
-  const paths = node.texts('paths');
-  if (paths === undefined || paths.length === 0) {
-    return [{ segments: ['*'], drop: 0, priority: [categories, 0, 0, 0, -index], node }];
-  }
-  return paths.flatMap(({ text, node: item }): ImportedPattern[] => {
+  const paths = node.texts('paths') ?? [];
+  const every = { segments: ['*'], drop: 0, priority: [categories, 0, 0, 0, -index], node };
+  const hasUnread = node.ledger.hasUnread(`${node.pointer}/paths`);
+  if (paths.length === 0 && !hasUnread) return [every];
+  const known = paths.flatMap(({ text, node: item }): ImportedPattern[] => {
     const read = readKongPath(text, regexWithoutTilde);
     if ('problem' in read) {
       item.lost(read.problem, 'an endpoint for each path');
       if (!read.isRegex) return [];
       const priority = [categories, 1, regexPriority, text.length, -index];
-      return [{ segments: widerThanRegex(text), drop: 0, priority, node: item, isLeftOut: true }];
+      return [
+        { segments: widerThanRegex(text), drop: 0, priority, node: item, isLeftOut: true, isWider: true },
+      ];
     }
     for (const difference of read.differences) item.changed(difference);
     const { isRegex } = read;
@@ -158,8 +169,11 @@ function patternsOf(node: SourceNode, work: PathWork): ImportedPattern[] {
       priority,
       node: item,
       isTextPrefix: read.isTextPrefix,
+      isWider: read.isWider,
     }));
   });
+  // One that cannot be read may be any path.
+  return hasUnread ? [...known, { ...every, isLeftOut: true, isWider: true }] : known;
 }
 
 function methodsOf(

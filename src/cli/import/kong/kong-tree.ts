@@ -3,7 +3,7 @@
  * one app and Kong's consumers may call every service.
  */
 import { counted } from '../../../lib/text/counted.ts';
-import type { ImportedRoute, Item } from '../imported-route.ts';
+import { UNKNOWN_BACKENDS, type ImportedRoute, type Item } from '../imported-route.ts';
 import { withoutOpenings } from '../left-out-routes.ts';
 import { RouteHosts } from '../route-hosts.ts';
 import { versionsOf } from '../route-tree.ts';
@@ -66,6 +66,8 @@ function routesOf(
       const policy = policies.policyOf(levels);
       if (backends === undefined) {
         route.node.lost('has a service that could not be carried over');
+        const isEnabled = service.node.boolean('enabled') ?? true;
+        routes.push(...withoutBackends(route, index, isEnabled, { document, policy, global }));
         continue;
       }
       const [imported, ...leftOut] = routeOf(route, index, { document, backends, policy, global, hosts });
@@ -75,6 +77,11 @@ function routesOf(
     }
     if (service.routes.length === 0)
       service.node.lost('has no route, so nothing reaches it', 'an endpoint with its backend');
+  }
+  for (const route of document.routesAlone) {
+    index += 1;
+    const policy = policies.policyOf([document.globalPlugins, route.plugins]);
+    routes.push(...withoutBackends(route, index, true, { document, policy, global }));
   }
   counted.report();
   return routes;
@@ -87,6 +94,19 @@ interface RouteWork {
   readonly global: RoutePolicy;
   /** Receives the hosts of the route. */
   readonly hosts: RouteHosts;
+}
+
+/** A route that is left out, because it has no backend that is known. */
+function withoutBackends(
+  route: KongRoute,
+  index: number,
+  isEnabled: boolean,
+  work: Omit<RouteWork, 'backends' | 'hosts'>,
+): ImportedRoute[] {
+  const backends = { backends: UNKNOWN_BACKENDS, timeouts: undefined, retries: undefined, isEnabled };
+  const [carried, leftOut] = routeOf(route, index, { ...work, backends, hosts: new RouteHosts() });
+  if (carried === undefined || leftOut === undefined) return [];
+  return [{ ...leftOut, patterns: [...carried.patterns, ...leftOut.patterns] }];
 }
 
 /** What is carried over of a route, and what is not. */
@@ -129,6 +149,7 @@ function routeOf(
     },
     isCurrent: isEnabled && weaker.size === 0,
     hasHosts: match.hosts.length > 0,
+    listeners: match.listeners,
     // A service that is switched off takes no requests from others.
     ...(isEnabled && { policy: { ...global.parts, ...parts } }),
   };

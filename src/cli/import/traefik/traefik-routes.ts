@@ -1,5 +1,5 @@
 /** Turns rules of routers into methods and patterns. Other conditions of a rule are reported. */
-import { readKongPath, widerThanRegex } from '../kong/kong-paths.ts';
+import { isOneSegment, readKongPath, widerThanRegex } from '../kong/kong-paths.ts';
 import { ENDPOINT_METHODS, type ImportedPattern } from '../imported-route.ts';
 import { intersection, literalSegments, type Segments } from '../route-patterns.ts';
 import { HOSTS_ELSEWHERE, type AskedHost } from '../route-hosts.ts';
@@ -41,6 +41,7 @@ function matchOf(
   let patterns: readonly Segments[] = [['*']];
   let isLeftOut = false;
   let isTextPrefix = false;
+  let isWider = false;
   const hosts: AskedHost[] = [];
   for (const { name, args, isNegated } of matchers) {
     const shown = `${isNegated ? '!' : ''}${name}(${args.map((arg) => `\`${arg}\``).join(', ')})`;
@@ -51,8 +52,10 @@ function matchOf(
     const lost = (): void => {
       router.lost(`asks for ${shown}, but is served under every name here`, HOSTS_ELSEWHERE, 'rule');
     };
-    if (isNegated) leaveOut('a route cannot exclude requests');
-    else if (NAMES_HOST.includes(name) && hosts.length === 0) {
+    if (isNegated) {
+      leaveOut('a route cannot exclude requests');
+      isWider = true;
+    } else if (NAMES_HOST.includes(name) && hosts.length === 0) {
       // One finding for all names.
       hosts.push(...args.map((text, index) => ({ text, lost: index === 0 ? lost : () => undefined })));
     } else if (NAMES_HOST.includes(name) || WITHOUT_HOST.includes(name)) {
@@ -64,7 +67,8 @@ function matchOf(
       const own = args.flatMap((arg): readonly Segments[] => {
         const read = patternsOf(name, arg, router);
         if (read === undefined) leaveOut('a path pattern cannot express that', 'a path of its own');
-        return read ?? [widerPath(name, arg)];
+        isWider ||= read?.isWider ?? true;
+        return read?.patterns ?? [widerPath(name, arg)];
       });
       isTextPrefix ||= name === 'PathPrefix' && args.some((arg) => !arg.endsWith('/'));
       patterns = patterns.flatMap((one) => own.flatMap((other) => listed(intersection(one, other))));
@@ -76,7 +80,14 @@ function matchOf(
   }
   return {
     methods: methods ?? ['*'],
-    patterns: patterns.map((segments) => ({ segments, drop: 0, priority, node: router, isTextPrefix })),
+    patterns: patterns.map((segments) => ({
+      segments,
+      drop: 0,
+      priority,
+      node: router,
+      isTextPrefix,
+      isWider,
+    })),
     hosts: isLeftOut ? [] : hosts,
     isLeftOut,
   };
@@ -109,30 +120,45 @@ function widerPath(name: string, arg: string): Segments {
   return arg.startsWith('^') ? widerThanRegex(arg) : ['*'];
 }
 
-function patternsOf(name: string, arg: string, router: SourceNode): readonly Segments[] | undefined {
+interface Read {
+  readonly patterns: readonly Segments[];
+  /** They match more than the argument. */
+  readonly isWider: boolean;
+}
+
+function patternsOf(name: string, arg: string, router: SourceNode): Read | undefined {
   if (name === 'PathRegexp') {
     const read = arg.startsWith('^') ? readKongPath(`~${arg}`, false) : undefined;
     if (read === undefined || 'problem' in read) return undefined;
     for (const difference of read.differences) router.changed(`${arg} ${difference}`, undefined, 'rule');
-    return read.patterns;
+    return read;
   }
-  const segments = templateSegments(arg, router);
-  if (segments === undefined) return undefined;
-  if (name === 'Path') return [segments.length === 0 ? [''] : segments];
+  const template = templateSegments(arg, router);
+  if (template === undefined) return undefined;
+  const { segments, isWider } = template;
+  if (name === 'Path') return { patterns: [segments.length === 0 ? [''] : segments], isWider };
   if (segments.at(-1) === '' && segments.length > 1)
     router.changed(`${arg} is also answered without the slash at the end`, undefined, 'rule');
-  return [[...(segments.at(-1) === '' ? segments.slice(0, -1) : segments), '*']];
+  return { patterns: [[...(segments.at(-1) === '' ? segments.slice(0, -1) : segments), '*']], isWider };
 }
 
+/** Words of which one is a whole segment. */
+const WORDS = /^\(?(?:\?:)?[\w-]+(?:\|[\w-]+)*\)?$/;
+
 /** Literal segments, and `{name}` and `{name:regexp}` of Traefik 2. */
-function templateSegments(path: string, router: SourceNode): Segments | undefined {
+function templateSegments(
+  path: string,
+  router: SourceNode,
+): { readonly segments: Segments; readonly isWider: boolean } | undefined {
   const parts: string[] = [];
+  let isWider = false;
   for (const [index, part] of splitTemplate(path).entries()) {
-    const [, name, expression] = /^\{([A-Za-z_]\w*)(?::(.+))?\}$/.exec(part) ?? [];
+    const [, name, expression = '[^/]+'] = /^\{([A-Za-z_]\w*)(?::(.+))?\}$/.exec(part) ?? [];
     if (name !== undefined) {
-      if (expression !== undefined && expression !== '[^/]+') {
-        if (expression.includes('.*') || expression.includes('.+')) return undefined;
+      if (expression !== '[^/]+') {
+        if (!isOneSegment(expression) && !WORDS.test(expression)) return undefined;
         router.changed(`${part} matches any one segment`, undefined, 'rule');
+        isWider = true;
       }
       parts.push(`{p${index}}`);
       continue;
@@ -143,7 +169,7 @@ function templateSegments(path: string, router: SourceNode): Segments | undefine
   }
   if (!path.startsWith('/')) return undefined;
   const segments = parts.slice(1);
-  return segments.length === 1 && segments[0] === '' ? [] : segments;
+  return { segments: segments.length === 1 && segments[0] === '' ? [] : segments, isWider };
 }
 
 /** Splits at slashes outside of braces. */

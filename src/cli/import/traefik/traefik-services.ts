@@ -36,6 +36,11 @@ export class TraefikServices {
     for (const [name, node] of this.#transports) if (!this.#used.has(name)) node.lost(UNUSED);
   }
 
+  /** Whether the name is that of a service: here, or of another provider. */
+  isService(name: string): boolean {
+    return this.#services.has(bare(name)) || /@(?!internal$)/.test(name);
+  }
+
   /** undefined when the service does not exist or has no backend; the second is reported at the service. */
   of(name: string, depth = 0): ServiceBackends | undefined {
     if (depth > NESTED_MAX) return undefined;

@@ -4,7 +4,7 @@ import { isObject } from '../../../lib/is-object.ts';
 import { checkedPolicy } from '../checked-policy.ts';
 import { counted } from '../../../lib/text/counted.ts';
 import type { ImportedApp } from '../import-run.ts';
-import type { ImportedPattern, ImportedRoute, Item } from '../imported-route.ts';
+import { UNKNOWN_BACKENDS, type ImportedPattern, type ImportedRoute, type Item } from '../imported-route.ts';
 import { withoutOpenings } from '../left-out-routes.ts';
 import { intersection } from '../route-patterns.ts';
 import { mergedParts, replacedParts } from '../policy-parts.ts';
@@ -182,6 +182,9 @@ function routesOf(
   services: TraefikServices,
   middlewares: Middlewares,
 ): ImportedRoute[] {
+  const listeners = node.has('entryPoints')
+    ? (node.texts('entryPoints') ?? []).map(({ text }) => text).sort()
+    : undefined;
   const asksForCertificate = settleListener(node, defaultAsks);
   const rule = node.text('rule') ?? '';
   const given = node.number('priority') ?? 0;
@@ -195,10 +198,11 @@ function routesOf(
   }
   if (service === undefined) {
     node.lost(`has the service "${serviceName}", which is not there or has no backend`);
-    return [];
+    // Without its service, Traefik has no such router either.
+    if (!services.isService(serviceName)) return [];
   }
   const matches = matchesOf(node, rule, priority);
-  for (const match of matches) hosts.add(match.hosts);
+  if (service !== undefined) for (const match of matches) hosts.add(match.hosts);
   const { parts, isWeaker: lacksPart } = policyOf(used, node);
   const isWeaker = lacksPart || asksForCertificate;
   if (isWeaker)
@@ -210,14 +214,16 @@ function routesOf(
     );
   const prefix = used.map(({ made }) => made.prefix ?? '').join('');
   const revision: Item = {
-    ...(service.preserveHost && { preserve_host: true }),
+    ...(service?.preserveHost === true && { preserve_host: true }),
     ...(Object.keys(parts).length > 0 && { default_policy: parts }),
   };
   const strips = used.flatMap(({ made }) => made.strip ?? []);
-  const backends = revisionsOf(service).map(({ label, fields }) => ({
-    label,
-    fields: prefix === '' ? fields : { ...fields, backend_base_path: withPrefix(fields, prefix) },
-  }));
+  const backends = (service === undefined ? UNKNOWN_BACKENDS : revisionsOf(service)).map(
+    ({ label, fields }) => ({
+      label,
+      fields: prefix === '' ? fields : { ...fields, backend_base_path: withPrefix(fields, prefix) },
+    }),
+  );
   const places = matches.filter(({ isLeftOut }) => !isLeftOut).length * backends.length;
   if (places > 1 && (parts['rate_limit'] !== undefined || parts['concurrency'] !== undefined))
     node.changed(`has limits that are counted separately at each of ${places} revisions (rules and servers)`);
@@ -230,7 +236,8 @@ function routesOf(
     isCurrent: !isWeaker,
     policy: parts,
     hasHosts: asked.length > 0,
-    isLeftOut,
+    listeners,
+    isLeftOut: isLeftOut || service === undefined,
   }));
 }
 
