@@ -156,7 +156,10 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
     if (this.#gone !== undefined && this.#phase !== 'done') return this.#leaveGone(this.#gone);
     switch (this.#phase) {
       case 'connecting':
-        return this.#giveUp({ cause: 'connect_timeout', fault: 'slow_accept' });
+        return this.#giveUp({
+          cause: 'connect_timeout',
+          fault: this.#upstream?.awaitsRoom === true ? 'no_stream_free' : 'slow_accept',
+        });
       case 'sending':
         if (connection.bodyPaused) return this.#giveUp({ cause: 'idle_timeout', fault: 'slow_request' });
         // A client that waits for 100 (Continue) before it sends its body is not late.

@@ -49,6 +49,8 @@ const FAULTS = {
   unasked_switch: 'the backend switched to a protocol that the request did not ask for',
   too_many_interims: `more than ${INTERIM_RESPONSES_MAX} interim responses`,
   slow_accept: 'the backend did not accept the connection in time',
+  no_stream_free:
+    'the backend accepted no further HTTP/2 stream in time; its SETTINGS_MAX_CONCURRENT_STREAMS says how many it accepts on a connection',
   slow_request: 'the backend stopped reading the request',
   no_acknowledgement: 'the backend is gone: it acknowledges nothing of the request',
   slow_continue: 'the backend did not ask for the body in time',

@@ -82,6 +82,11 @@ export interface Upstream {
    * @param upgrade the requested protocol, so that a 101 with its name is a response
    */
   acquire(client: UpstreamClient, requestMethod: string, upgrade: string | undefined): void;
+  /**
+   * Before it is connected: whether the connection is there, and the backend accepts no further exchange on it for
+   * now; absent: connections that are not shared.
+   */
+  readonly awaitsRoom?: boolean;
   /** Once connected: whether the backend accepts a head of this size; absent: it has announced no limit. */
   takesHead?(source: RequestSource): boolean;
   /**

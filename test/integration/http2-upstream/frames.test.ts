@@ -4,6 +4,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import type { Policy } from '../../../src/policy/registry.ts';
+import { failureText } from '../../../src/proxy/upstream/upstream-failure.ts';
 import {
   startFrameBackend,
   startHttp2Backend,
@@ -243,6 +244,17 @@ describe('what is rare and allowed', () => {
     for (let sent = 0; sent < 5; sent += 1) expect(await outcome(url)).toBe('fine');
     expect([backend.connections.length, proxy.failures]).toEqual([5, []]);
   });
+});
+
+it('connections that take no streams at all: the report says so, and not that none could be opened', async () => {
+  const reports: string[] = [];
+  const { url } = await start(() => undefined, {
+    first: setting(3, 0),
+    options: { connectTimeoutMs: 100 },
+    observer: { upstreamFailed: (failure) => void reports.push(failureText(failure)) },
+  });
+  expect((await fetch(url)).status).toBe(502);
+  expect(reports).toEqual([expect.stringMatching(/^the backend accepted no further HTTP\/2 stream in time/)]);
 });
 
 describe('a body for a backend with small windows', () => {

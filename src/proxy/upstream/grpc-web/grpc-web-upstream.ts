@@ -69,6 +69,10 @@ export class GrpcWebUpstream implements Upstream {
     return this.#inner.wasReused;
   }
 
+  get awaitsRoom(): boolean {
+    return this.#inner.awaitsRoom === true;
+  }
+
   get responseBegun(): boolean {
     return this.#inner.responseBegun;
   }

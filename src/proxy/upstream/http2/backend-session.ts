@@ -194,6 +194,10 @@ export class BackendSession implements ChosenFrom, StreamHost, LinkOwner, WireOw
     return false;
   }
 
+  isSurplus(stream: BackendStream): boolean {
+    return this.#surplus.has(stream);
+  }
+
   heard(): void {
     this.#heardAtMs = this.#options.deadlines.nowMs;
   }

@@ -36,6 +36,8 @@ export interface StreamHost {
   readonly bytesRead: number;
   /** The backend has sent something. */
   heard(): void;
+  /** Whether the stream waits because the backend accepts no more of them now. */
+  isSurplus(stream: BackendStream): boolean;
   /** A stream has received nothing for the whole patience of its exchange: the backend may be gone. */
   suspect(): void;
   /** See `Upstream.tcpSocket`. */
@@ -100,6 +102,10 @@ export class BackendStream implements Upstream, WireStream {
   /** A stream that the backend has not taken may be sent again on another one. */
   get wasReused(): boolean {
     return this.isUnsent;
+  }
+
+  get awaitsRoom(): boolean {
+    return this.#host?.isSurplus(this) === true;
   }
 
   get isFlushed(): boolean {
