@@ -99,6 +99,11 @@ export const RECORD_WARNINGS = {
     title: 'Events are sent without TLS: they can be read on the way',
     advice: 'Use an address with `https://`',
   },
+  webhook_repeated: {
+    title:
+      'Another webhook has the same name, or sends the same events to the same URL: they arrive twice there',
+    advice: 'Delete one of them, or give it another name',
+  },
 } as const satisfies Record<string, WarningRow>;
 
 /** A value that is valid but surely not intended. */

@@ -462,10 +462,22 @@ describe('endpoints and keys', () => {
 
 it('a webhook that is sent to in the clear', async () => {
   const to = async (url: string) =>
-    warningsOf(await gateway.api('POST', '/webhooks', { name: 'w', url, is_active: false }));
+    warningsOf(await gateway.api('POST', '/webhooks', { name: `to ${url}`, url, is_active: false }));
   expect(await to('http://receiver.test/')).toEqual(['/url webhook_without_tls']);
   expect(await to('https://receiver.test/')).toEqual([]);
   expect(await to('http://[::1]:9/')).toEqual([]);
+});
+
+it('a webhook that is there twice', async () => {
+  const url = 'https://twice.test/';
+  const events = ['key.*', 'breaker.*'];
+  const made = async (fields: Fields) =>
+    warningsOf(await gateway.api('POST', '/webhooks', { name: 'twice', url, events, ...fields }));
+  expect(await made({})).toEqual([]);
+  expect(await made({})).toEqual(['/url webhook_repeated']);
+  expect(await made({ name: 'other', events: ['breaker.*', 'key.*'] })).toEqual(['/url webhook_repeated']);
+  expect(await made({ events: ['key.*'] })).toEqual(['/name webhook_repeated']);
+  expect(await made({ name: 'off', is_active: false })).toEqual([]);
 });
 
 describe('many records at once', () => {

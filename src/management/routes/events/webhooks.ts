@@ -1,4 +1,5 @@
 /** Webhooks as records of the API: created, changed, rotated and deleted by admins, because they send data out. */
+import { isDeepStrictEqual } from 'node:util';
 import { timestamp } from '../../../lib/clock.ts';
 import { secretBytes } from '../../../lib/ids.ts';
 import { isLoopback } from '../../../lib/listeners.ts';
@@ -33,6 +34,7 @@ import {
   type WebhookInput,
   type WebhookRotation,
 } from '../../schemas/events/webhook.ts';
+import type { ConfigReader } from '../../../storage/repository.ts';
 import type { RuleContext } from '../../write/rule-context.ts';
 import { nextUpdatedAt, NOTHING_TOUCHED } from '../../write/write.ts';
 
@@ -67,7 +69,10 @@ export const webhooks: Resource<object, WebhookInput, StoredWebhook> = {
   present: presentWebhook,
   presentMasked: (webhook) => ({ ...presentWebhook(webhook), url: maskedUrl(webhook.url) }),
   nameOf: ({ name }) => name,
-  warnings: async (_rules, _scope, { url }) => urlWarnings(url),
+  warnings: async ({ reader }, _scope, webhook) => [
+    ...urlWarnings(webhook.url),
+    ...(await repetitionWarnings(webhook, reader)),
+  ],
   touched: () => NOTHING_TOUCHED,
 };
 
@@ -137,6 +142,40 @@ function urlWarnings(text: string): Warning[] {
   const { protocol, hostname, host } = new URL(text);
   if (protocol === 'https:' || isLoopback(hostname.replace(/^\[(.*)\]$/, '$1'))) return [];
   return [warning('webhook_without_tls', '/url', `Events go to ${host} without TLS`)];
+}
+
+/** A creation that is sent again after its answer was lost makes a second webhook, and its events arrive twice. */
+async function repetitionWarnings(webhook: StoredWebhook, reader: ConfigReader): Promise<Warning[]> {
+  const { items } = await reader.listWebhooks({ limit: WEBHOOKS_MAX, after: undefined });
+  const others = items.filter(({ id }) => id !== webhook.id);
+  const repeated = others.find((other) => sendsSame(webhook, other));
+  if (repeated !== undefined)
+    return [
+      warning(
+        'webhook_repeated',
+        '/url',
+        `The webhook "${repeated.name}" sends the same events to the same URL`,
+      ),
+    ];
+  return others.some(({ name }) => name === webhook.name)
+    ? [
+        warning(
+          'webhook_repeated',
+          '/name',
+          `Another webhook has the name "${webhook.name}": commands need its id`,
+        ),
+      ]
+    : [];
+}
+
+function sendsSame(one: StoredWebhook, other: StoredWebhook): boolean {
+  if (!one.is_active || !other.is_active || isMaskedUrl(one.url)) return false;
+  const [a, b] = [one, other].map(({ url, events, app_ids: apps }) => [
+    url,
+    [...events].sort(),
+    [...apps].sort(),
+  ]);
+  return isDeepStrictEqual(a, b);
 }
 
 function patternErrors(patterns: readonly string[] = []): FieldError[] {
