@@ -1,4 +1,17 @@
 /** Documents of other gateways, imported, and what the apps made of them serve. */
+import {
+  appRecord,
+  appTree,
+  configChange,
+  endpointRecord,
+  revisionRecord,
+  versionRecord,
+  versionTree,
+} from '../../../test/support/data/config-records.ts';
+import { SnapshotHolder } from '../../config/holder.ts';
+import type { Snapshot } from '../../config/types.ts';
+import type { RevisionTree } from '../../model/config.ts';
+import { createMatchResult, fullShare, matchRequest } from '../../proxy/match.ts';
 import { importKong } from './kong/kong-tree.ts';
 import { importTraefik } from './traefik/traefik-tree.ts';
 
@@ -54,11 +67,36 @@ export function served(app: App): string[] {
   );
 }
 
-/** Whether anything is served by the version that takes a path: the longest one. */
+/** Whether a GET of the path reaches a backend. */
 export function servesAt(app: App, path: string): boolean {
-  const [taking] = Object.values(app.versions)
-    .map((version) => version.gateway_path)
-    .filter((prefix) => prefix === '/' || path === prefix || path.startsWith(`${prefix}/`))
-    .sort((a, b) => b.length - a.length);
-  return served(app).some((each) => each.startsWith(`${taking} `));
+  const out = createMatchResult<null>();
+  matchRequest(compiled(app.versions), path, false, 'GET', fullShare, out);
+  return out.code === undefined && out.route !== undefined;
+}
+
+/** The versions of an app with managed endpoints, as the proxy reads them. */
+function compiled(versions: App['versions']): Snapshot<null> {
+  let id = 0;
+  const trees = Object.entries(versions).map(([label, { gateway_path: path, revisions }]) => {
+    const own = Object.entries(revisions).map(
+      ([revision, { endpoints, is_current: isCurrent = false, ...fields }]): RevisionTree => ({
+        revision: revisionRecord({
+          ...fields,
+          id: `${label}/${revision}`,
+          revision,
+          version_id: label,
+          is_current: isCurrent,
+        }),
+        endpoints: Object.entries(endpoints).map(([name, item]) => {
+          const [method = '', endpoint = ''] = name.split(' ');
+          return endpointRecord({ id: `e${id++}`, method, path: endpoint, ...item } as never);
+        }),
+      }),
+    );
+    return versionTree(versionRecord({ id: label, app_id: 'app', gateway_path: path }), ...own);
+  });
+  const holder = new SnapshotHolder<null>(() => null);
+  const app = appRecord({ id: 'app', routing_mode: 'managed_endpoint' });
+  holder.apply(configChange(1, { apps: [appTree(app, ...trees)] }));
+  return holder.current;
 }

@@ -7,6 +7,9 @@ export const ENDPOINT_METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'PATCH
 
 export type Item = Readonly<Record<string, unknown>>;
 
+/** By the position of the segment. */
+export type SegmentMatchers = readonly (RegExp | undefined)[];
+
 export interface ImportedPattern {
   /** Relative to the root. A final `*` also matches the path before it, as prefixes do. */
   readonly segments: Segments;
@@ -21,6 +24,8 @@ export interface ImportedPattern {
   readonly isLeftOut?: boolean;
   /** It matches paths that the route does not match in the other gateway. */
   readonly isWider?: boolean;
+  /** Of a path that no pattern can express: what its segments match, where that is known. */
+  readonly matchers?: SegmentMatchers | undefined;
 }
 
 export interface ImportedBackend {

@@ -33,6 +33,23 @@ describe('import kong', () => {
     expect(servedOf([])).toHaveLength(1);
   });
 
+  it.each([
+    ['/api/v1', '/api/v1/admin/x', '/api/v1/x'],
+    ['/api', '/api/v2/admin', '/api/v2'],
+    ['/api/v3', '/api/v1/x', '/api/v3/admin'],
+  ])(
+    'keeps requests out under %s that a path keeps out that no pattern can express',
+    (open, closed, served) => {
+      const app = pair({ paths: ['~/api/(v1|v2)/admin'] }, { paths: [open] });
+      expect([closed, served].map((path) => servesAt(app, path))).toEqual([false, true]);
+    },
+  );
+
+  it('takes the path before a final segment for a path of its own', () => {
+    const app = pair({ paths: ['~/[^/]+$'] }, { paths: [String.raw`~/\d+`], regex_priority: 1 });
+    expect(['/users', '/7/x'].map((path) => servesAt(app, path))).toEqual([false, true]);
+  });
+
   it.each([String.raw`~/admin/[\w\W]+$`, '~/admin/[!-~]+$', String.raw`~/admin/[\x2f\w]+$`])(
     'does not take %s, which matches slashes, for one segment',
     (path) => {

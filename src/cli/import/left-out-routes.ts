@@ -48,12 +48,15 @@ class Openings {
   readonly #byBeginning: ReadonlyMap<string, readonly Placed[]>;
   /** All, also those that are left out. */
   readonly #all: Places;
+  /** Those that no pattern can express. */
+  readonly #unexpressed: Places;
 
   constructor(routes: readonly ImportedRoute[]) {
     const all = routes
       .flatMap((route) => route.patterns.map((pattern) => ({ route, pattern })))
       .sort(byPriority);
     this.#all = new Places(all);
+    this.#unexpressed = new Places(all.filter(({ pattern }) => pattern.matchers !== undefined));
     this.#carried = all.filter(({ route }) => route.isLeftOut !== true);
     this.#byBeginning = Map.groupBy(this.#carried, beginningOf);
   }
@@ -63,14 +66,14 @@ class Openings {
     const patterns = route.patterns.flatMap((pattern): ImportedPattern[] => {
       const opening = this.#first(
         pattern.segments,
-        (wider) => isOpened(pattern.segments, wider.pattern.segments) && opens(wider.route, route),
+        (wider) => isOpened(pattern, wider.pattern) && opens(wider.route, route),
       );
       if (opening === undefined) return [];
       pattern.node.changed(
         `is not switched on at ${pathOf(pattern.segments)}, and neither is another route there: ${opening.route.label} would let its requests pass without what keeps them out`,
         'a path of its own, and then `activate` of its revisions',
       );
-      // Routes with longer paths go on as they are.
+      // Routes with longer paths go on (closedWhereWider).
       return [{ ...pattern, priority: [...opening.pattern.priority, 1] }];
     });
     return patterns.length === 0 ? [] : [{ ...route, patterns, isCurrent: false }];
@@ -79,11 +82,11 @@ class Openings {
   /** A copy of the route, not switched on, at the paths that it would take from a route that keeps them out. */
   closedWhereWider(route: ImportedRoute): ImportedRoute[] {
     const patterns = route.patterns.flatMap((pattern): ImportedPattern[] => {
-      if (pattern.isWider !== true && !pattern.segments.some(isParameter)) return [];
       const byShape = new Map<string, { readonly segments: Segments; readonly kept: Placed }>();
-      for (const kept of this.#all.near(pattern.segments)) {
-        const segments = takenFrom({ route, pattern }, kept);
-        if (segments !== undefined) byShape.set(shapeOf(segments), { segments, kept });
+      const others = pattern.isWider === true ? this.#all : this.#unexpressed;
+      for (const kept of others.near(pattern.segments)) {
+        for (const segments of takenFrom({ route, pattern }, kept))
+          byShape.set(shapeOf(segments), { segments, kept });
       }
       const whole = byShape.get(shapeOf(pattern.segments));
       return (whole === undefined ? [...byShape.values()] : [whole]).map(({ segments, kept }) => {
@@ -108,7 +111,7 @@ class Openings {
         (other) =>
           isServedElsewhere(other.route, route, isEveryHost) &&
           byPriority(other, { pattern }) < 0 &&
-          isOpened(pattern.segments, other.pattern.segments) &&
+          isOpened(pattern, other.pattern) &&
           hasSameBackend(other.route, route) &&
           opens(other.route, route),
       );
@@ -146,7 +149,14 @@ class Openings {
   #first(path: Segments, isMeant: (placed: Placed) => boolean): Placed | undefined {
     const beginning = literalPrefix(path);
     const isPlain = path.slice(beginning.length).every((segment) => segment === '*');
-    return isPlain ? this.#firstOf(beginning, isMeant) : this.#carried.find(isMeant);
+    if (isPlain) return this.#firstOf(beginning, isMeant);
+    let first: Placed | undefined;
+    for (const placed of this.#all.near(path)) {
+      if (placed.route.isLeftOut === true || (first !== undefined && byPriority(placed, first) >= 0))
+        continue;
+      if (isMeant(placed)) first = placed;
+    }
+    return first;
   }
 
   /** The first of those whose literal beginning is that of the path, or a part of it. */
@@ -192,15 +202,26 @@ function beginningOf({ pattern }: Placed): string {
   return pathOf(literalPrefix(pattern.segments));
 }
 
-/** The paths of a route that keeps requests out, and that go to the other one here; undefined when there are none. */
-function takenFrom(taking: Placed, kept: Placed): Segments | undefined {
-  const { isWider } = taking.pattern;
+/** The paths of a route that keeps requests out, and that go to the other one here. */
+function takenFrom(taking: Placed, { route, pattern }: Placed): Segments[] {
+  const isFirst = byPriority(taking, { pattern }) < 0;
   const isTaken =
-    kept.route.isLeftOut === true
-      ? isWider === true || (kept.pattern.isWider === true && byPriority(kept, taking) < 0)
-      : isWider === true && byPriority(taking, kept) < 0;
-  if (!isTaken || taking.route === kept.route || !opens(taking.route, kept.route)) return undefined;
-  return intersection(taking.pattern.segments, kept.pattern.segments);
+    route.isLeftOut === true
+      ? taking.pattern.isWider === true || (pattern.matchers !== undefined && !isFirst)
+      : taking.pattern.isWider === true && isFirst;
+  if (!isTaken || taking.route === route || !opens(taking.route, route)) return [];
+  return waysOf(taking.pattern.segments)
+    .flatMap((one) => waysOf(pattern.segments).flatMap((other) => listed(intersection(one, other))))
+    .filter((path) => !isApart(pattern, path));
+}
+
+function listed(path: Segments | undefined): Segments[] {
+  return path === undefined ? [] : [path];
+}
+
+/** A final `*` also matches the path before it. */
+function waysOf(path: Segments): Segments[] {
+  return path.length > 1 && path.at(-1) === '*' ? [path, path.slice(0, -1)] : [path];
 }
 
 /** Whether one of the routes is for hosts or listeners that are not those of the other one. */
@@ -221,11 +242,18 @@ function opens(wider: ImportedRoute, { policy, isCurrent, methods }: ImportedRou
   );
 }
 
-/** Whether the wider path takes requests of the path, and is not just a part of it. */
-function isOpened(path: Segments, wider: Segments): boolean {
-  const both = intersection(wider, path);
-  if (both === undefined) return false;
-  return shapeOf(both) !== shapeOf(wider) || shapeOf(wider) === shapeOf(path);
+/** Whether the wider pattern takes requests of the other one, and is not just a part of it. */
+function isOpened(pattern: ImportedPattern, wider: ImportedPattern): boolean {
+  return waysOf(wider.segments).some((way) => {
+    const both = intersection(way, pattern.segments);
+    if (both === undefined || isApart(pattern, both)) return false;
+    return shapeOf(both) !== shapeOf(way) || shapeOf(way) === shapeOf(pattern.segments);
+  });
+}
+
+/** Whether the pattern is known to be wider than its route at this path. */
+function isApart({ matchers = [] }: ImportedPattern, path: Segments): boolean {
+  return path.some((segment, index) => isLiteral(segment) && matchers[index]?.test(segment) === false);
 }
 
 function hasSameBackend(one: ImportedRoute, other: ImportedRoute): boolean {

@@ -3,6 +3,7 @@
  * with characters of a regular expression) is a regular expression that is anchored only at the start. The simple
  * ones have an equivalent pattern of segments that are literal or match any one segment.
  */
+import type { SegmentMatchers } from '../imported-route.ts';
 import { isParameter, literalSegments, type Segments } from '../route-patterns.ts';
 
 interface Problem {
@@ -95,14 +96,50 @@ function readRegex(source: string): KongPath | Problem {
   return { isRegex: true, patterns, stripped: base.length, isTextPrefix, isWider, differences };
 }
 
-/** A pattern for every path that a regular expression may match: its literal beginning, up to the last slash. */
-export function widerThanRegex(text: string): Segments {
+export interface WiderPath {
+  readonly segments: Segments;
+  readonly matchers: SegmentMatchers;
+}
+
+/** A pattern for every path that a regular expression may match, apart from longer last segments. */
+export function widerThanRegex(text: string): WiderPath {
   const source = text.replace(/^~?\^?/, '');
-  const [plain = ''] = /^[A-Za-z0-9/_~%-]*/.exec(source) ?? [];
-  const isLastOptional = /[?*{]/.test(source.charAt(plain.length));
+  const isWhole = /(?<!\\)\$$/.test(source);
   // An alternative may begin in another way.
-  const start = hasAlternatives(source) ? '' : plain.slice(0, plain.length - (isLastOptional ? 1 : 0));
-  return [...(literalSegments(start.slice(0, Math.max(start.lastIndexOf('/'), 0))) ?? []), '*'];
+  const parts = hasAlternatives(source) ? undefined : splitSegments(isWhole ? source.slice(0, -1) : source);
+  const segments: string[] = [];
+  const matchers: (RegExp | undefined)[] = [];
+  if (parts?.[0] !== '') return { segments: ['*'], matchers };
+  for (let index = 1; index < parts.length; index++) {
+    const [part = '', next = ''] = parts.slice(index, index + 2);
+    const segment = widerSegment(part, index);
+    // A quantifier there is about the slash.
+    if (segment === undefined || /^[?*+{]/.test(next)) return { segments: [...segments, '*'], matchers };
+    segments.push(segment);
+    const isEnd = isWhole || index < parts.length - 1;
+    matchers.push(WORDS.test(part) ? new RegExp(`^(?:${part})${isEnd ? '$' : ''}`) : undefined);
+  }
+  return { segments: isWhole ? segments : [...segments, '*'], matchers };
+}
+
+/** A word, or a group of them. */
+const WORDS = /^[\w-]+$|^\((?:\?:)?[\w-]+(?:\|[\w-]+)*\)$/;
+
+/** A segment for all that a part of a regular expression matches; undefined if that may be nothing, or a slash. */
+function widerSegment(part: string, number: number): string | undefined {
+  const dots: string[] = [];
+  const literal = literalOf(part, dots);
+  if (literal !== undefined && literal !== '' && dots.length === 0)
+    return literalSegments(`/${literal}`)?.join('/');
+  const body = GROUP.exec(part)?.[2] ?? part;
+  const isBounded = WORDS.test(part) || isAnySegment(part) || (isOneSegment(body) && !/\*|\{0/.test(body));
+  return isBounded ? `{p${number}}` : undefined;
+}
+
+/** The literal beginning of a text, up to the last slash, and anything below it. */
+export function literalBeginning(text: string): Segments {
+  const [plain = ''] = /^[A-Za-z0-9/_~%-]*/.exec(text) ?? [];
+  return [...(literalSegments(plain.slice(0, Math.max(plain.lastIndexOf('/'), 0))) ?? []), '*'];
 }
 
 /** Whether there is a `|` outside of groups. What cannot be told counts as one. */

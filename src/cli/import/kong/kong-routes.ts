@@ -156,9 +156,7 @@ function patternsOf(node: SourceNode, work: PathWork): ImportedPattern[] {
       item.lost(read.problem, 'an endpoint for each path');
       if (!read.isRegex) return [];
       const priority = [categories, 1, regexPriority, text.length, -index];
-      return [
-        { segments: widerThanRegex(text), drop: 0, priority, node: item, isLeftOut: true, isWider: true },
-      ];
+      return [{ ...widerThanRegex(text), drop: 0, priority, node: item, isLeftOut: true, isWider: true }];
     }
     for (const difference of read.differences) item.changed(difference);
     const { isRegex } = read;

@@ -1,6 +1,6 @@
 /** Turns rules of routers into methods and patterns. Other conditions of a rule are reported. */
-import { isOneSegment, readKongPath, widerThanRegex } from '../kong/kong-paths.ts';
-import { ENDPOINT_METHODS, type ImportedPattern } from '../imported-route.ts';
+import { isOneSegment, literalBeginning, readKongPath, widerThanRegex } from '../kong/kong-paths.ts';
+import { ENDPOINT_METHODS, type ImportedPattern, type SegmentMatchers } from '../imported-route.ts';
 import { intersection, literalSegments, type Segments } from '../route-patterns.ts';
 import { HOSTS_ELSEWHERE, type AskedHost } from '../route-hosts.ts';
 import type { SourceNode } from '../source.ts';
@@ -42,6 +42,7 @@ function matchOf(
   let isLeftOut = false;
   let isTextPrefix = false;
   let isWider = false;
+  let segmentMatchers: SegmentMatchers | undefined;
   const hosts: AskedHost[] = [];
   for (const { name, args, isNegated } of matchers) {
     const shown = `${isNegated ? '!' : ''}${name}(${args.map((arg) => `\`${arg}\``).join(', ')})`;
@@ -68,6 +69,8 @@ function matchOf(
         const read = patternsOf(name, arg, router);
         if (read === undefined) leaveOut('a path pattern cannot express that', 'a path of its own');
         isWider ||= read?.isWider ?? true;
+        if (read === undefined && name === 'PathRegexp' && arg.startsWith('^'))
+          segmentMatchers = widerThanRegex(arg).matchers;
         return read?.patterns ?? [widerPath(name, arg)];
       });
       isTextPrefix ||= name === 'PathPrefix' && args.some((arg) => !arg.endsWith('/'));
@@ -87,6 +90,7 @@ function matchOf(
       node: router,
       isTextPrefix,
       isWider,
+      matchers: segmentMatchers,
     })),
     hosts: isLeftOut ? [] : hosts,
     isLeftOut,
@@ -116,8 +120,8 @@ function methodsOf(
 
 /** A path that takes at least all requests of one that cannot be expressed. */
 function widerPath(name: string, arg: string): Segments {
-  if (name !== 'PathRegexp') return widerThanRegex(arg.split('{', 1)[0] ?? '');
-  return arg.startsWith('^') ? widerThanRegex(arg) : ['*'];
+  if (name !== 'PathRegexp') return literalBeginning(arg.split('{', 1)[0] ?? '');
+  return arg.startsWith('^') ? widerThanRegex(arg).segments : ['*'];
 }
 
 interface Read {
