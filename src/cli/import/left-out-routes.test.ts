@@ -116,6 +116,25 @@ describe('import traefik', () => {
     },
   );
 
+  it('carries over a path that is also asked for as a prefix', () => {
+    const app = traefikApp({ rule: 'PathPrefix(`/one/a`) && Path(`/one/a`)' });
+    expect(['/one/a', '/one/a/b'].map((path) => servesAt(app, path))).toEqual([true, false]);
+  });
+
+  it('does not leave requests of a rule with a negation to a later router for any one segment', () => {
+    const app = traefikApp(
+      {},
+      {
+        middlewares: { inside: { ipAllowList: { sourceRange: ['10.0.0.0/8'] } } },
+        routers: {
+          open: { rule: 'Path(`/one/{id}`)', service: 'one' },
+          secure: { rule: 'PathPrefix(`/one`) && !Path(`/one/a`)', service: 'one', middlewares: ['inside'] },
+        },
+      },
+    );
+    expect(servesAt(app, '/one/b')).toBe(false);
+  });
+
   it.each([
     ['with a part that matches slashes', { rule: 'Path(`/one/{rest:[a-z/]+}`)' }],
     ['to a service without servers that can be read', { rule: 'PathPrefix(`/one`)', service: 'unread' }],

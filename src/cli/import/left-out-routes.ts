@@ -15,9 +15,11 @@ import {
   intersection,
   isLiteral,
   isParameter,
+  listed,
   literalPrefix,
   pathOf,
   shapeOf,
+  waysOf,
   type Segments,
 } from './route-patterns.ts';
 
@@ -56,7 +58,9 @@ class Openings {
       .flatMap((route) => route.patterns.map((pattern) => ({ route, pattern })))
       .sort(byPriority);
     this.#all = new Places(all);
-    this.#unexpressed = new Places(all.filter(({ pattern }) => pattern.matchers !== undefined));
+    this.#unexpressed = new Places(
+      all.filter(({ route, pattern }) => route.isLeftOut === true && pattern.isWider === true),
+    );
     this.#carried = all.filter(({ route }) => route.isLeftOut !== true);
     this.#byBeginning = Map.groupBy(this.#carried, beginningOf);
   }
@@ -205,23 +209,15 @@ function beginningOf({ pattern }: Placed): string {
 /** The paths of a route that keeps requests out, and that go to the other one here. */
 function takenFrom(taking: Placed, { route, pattern }: Placed): Segments[] {
   const isFirst = byPriority(taking, { pattern }) < 0;
+  const mayBeOther = pattern.matchers !== undefined || taking.pattern.segments.some(isParameter);
   const isTaken =
     route.isLeftOut === true
-      ? taking.pattern.isWider === true || (pattern.matchers !== undefined && !isFirst)
+      ? taking.pattern.isWider === true || (pattern.isWider === true && mayBeOther && !isFirst)
       : taking.pattern.isWider === true && isFirst;
   if (!isTaken || taking.route === route || !opens(taking.route, route)) return [];
   return waysOf(taking.pattern.segments)
     .flatMap((one) => waysOf(pattern.segments).flatMap((other) => listed(intersection(one, other))))
     .filter((path) => !isApart(pattern, path));
-}
-
-function listed(path: Segments | undefined): Segments[] {
-  return path === undefined ? [] : [path];
-}
-
-/** A final `*` also matches the path before it. */
-function waysOf(path: Segments): Segments[] {
-  return path.length > 1 && path.at(-1) === '*' ? [path, path.slice(0, -1)] : [path];
 }
 
 /** Whether one of the routes is for hosts or listeners that are not those of the other one. */

@@ -44,6 +44,22 @@ export function intersection(one: Segments, other: Segments): Segments | undefin
   }
 }
 
+/** The patterns for the requests that both match. */
+export function sharedPaths(one: Segments, other: Segments): Segments[] {
+  const both = intersection(one, other);
+  if (both !== undefined) return [both];
+  return waysOf(one).flatMap((a) => waysOf(other).flatMap((b) => listed(intersection(a, b))));
+}
+
+/** A final `*` also matches the path before it. */
+export function waysOf(path: Segments): Segments[] {
+  return path.length > 1 && path.at(-1) === '*' ? [path, path.slice(0, -1)] : [path];
+}
+
+export function listed(path: Segments | undefined): Segments[] {
+  return path === undefined ? [] : [path];
+}
+
 /** The segments with parameter names that no other pattern uses. */
 function withNames(segments: Segments): string[] {
   return segments.map((segment, index) => (isParameter(segment) ? `{m${index}}` : segment));

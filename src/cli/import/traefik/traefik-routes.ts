@@ -1,7 +1,7 @@
 /** Turns rules of routers into methods and patterns. Other conditions of a rule are reported. */
 import { isOneSegment, literalBeginning, readKongPath, widerThanRegex } from '../kong/kong-paths.ts';
 import { ENDPOINT_METHODS, type ImportedPattern, type SegmentMatchers } from '../imported-route.ts';
-import { intersection, literalSegments, type Segments } from '../route-patterns.ts';
+import { literalSegments, sharedPaths, type Segments } from '../route-patterns.ts';
 import { HOSTS_ELSEWHERE, type AskedHost } from '../route-hosts.ts';
 import type { SourceNode } from '../source.ts';
 import { readRule, type Matcher } from './rule.ts';
@@ -74,7 +74,7 @@ function matchOf(
         return read?.patterns ?? [widerPath(name, arg)];
       });
       isTextPrefix ||= name === 'PathPrefix' && args.some((arg) => !arg.endsWith('/'));
-      patterns = patterns.flatMap((one) => own.flatMap((other) => listed(intersection(one, other))));
+      patterns = patterns.flatMap((one) => own.flatMap((other) => sharedPaths(one, other)));
     } else leaveOut('a route is chosen by path and method', name === 'ClientIP' ? '`ip_access`' : undefined);
   }
   if (patterns.length === 0 || methods?.length === 0) {
@@ -179,8 +179,4 @@ function templateSegments(
 /** Splits at slashes outside of braces. */
 function splitTemplate(path: string): string[] {
   return path.split(/\/(?![^{]*\})/);
-}
-
-function listed(segments: Segments | undefined): Segments[] {
-  return segments === undefined ? [] : [segments];
 }
