@@ -158,8 +158,8 @@ export function databaseLock(file: string | undefined, isTakeover: boolean, log:
 function lockedElsewhere(file: string, { path }: GatewayLock): StartError {
   return new StartError(
     `Cannot use the database "${file}": a gateway serves it whose process cannot be seen from here, such as one in ` +
-      `another container or one that has another name for the file (it has locked "${path}"); expected one gateway for a SQLite database (stop that one ` +
-      'first; several can share a PostgreSQL database)',
+      `another container or one that has another name for the file (it has locked "${path}"); expected one gateway ` +
+      'for a SQLite database (stop that one first; several can share a PostgreSQL database)',
   );
 }
 

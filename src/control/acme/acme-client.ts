@@ -21,6 +21,7 @@ import {
   type Order,
 } from './acme-messages.ts';
 import {
+  ClockDiffers,
   DirectoryUnavailable,
   type DirectoryHttp,
   type HttpAnswer,
@@ -97,7 +98,7 @@ export class AcmeClient {
   /**
    * Checks this machine's clock against the directory's: with a wrong clock, every certificate would seem to
    * have expired, so no order is begun.
-   * @throws DirectoryUnavailable
+   * @throws DirectoryUnavailable; ClockDiffers when the clock is wrong
    */
   async checkClock(): Promise<void> {
     await this.directory();
@@ -107,9 +108,7 @@ export class AcmeClient {
     if (Math.abs(aheadMs) <= CLOCK_MS_MAX) return;
     // The next call reads the directory again, because either clock may have been corrected.
     this.#directory = undefined;
-    throw new DirectoryUnavailable(
-      `the clock of this machine is ${apartText(aheadMs)} that of the directory`,
-    );
+    throw new ClockDiffers(`the clock of this machine is ${apartText(aheadMs)} that of the directory`);
   }
 
   /** Creates the account, or finds the one that the key has; resolves with its URL. */

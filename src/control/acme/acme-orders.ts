@@ -17,7 +17,7 @@ import { prepareAccount } from './acme-account.ts';
 import type { AcmeClient } from './acme-client.ts';
 import { AcmeProblem } from './acme-messages.ts';
 import type { AcmeView } from './acme-view.ts';
-import { DirectoryUnavailable } from './directory-http.ts';
+import { DirectoryUnavailable, type ClockDiffers } from './directory-http.ts';
 import { DirectoryWait } from './directory-wait.ts';
 import { nextOrders, ORDERS_AT_ONCE, pauseMs, type DueName } from './order-queue.ts';
 import { NO_ORDER, OrderFailed, runOrder } from './order-run.ts';
@@ -75,6 +75,7 @@ export class AcmeOrders {
   readonly #windows: RenewalWindows;
   #databaseProblem = '';
   #isAtLimit = false;
+  #hasClockProblem = false;
   #startedMs = Infinity;
   /**
    * Refusals in a row because of the authority's limits, and the time until which the last one makes all names wait.
@@ -90,6 +91,7 @@ export class AcmeOrders {
       directory: deps.settings.directory,
       signal: this.#abort.signal,
       onFailure: (error) => this.#tickFailed(error),
+      onClock: (error) => this.#clockChecked(error),
     });
   }
 
@@ -266,6 +268,12 @@ export class AcmeOrders {
     } catch (error) {
       await this.#settle(name, error).catch((failure: unknown) => this.#tickFailed(failure));
     }
+  }
+
+  #clockChecked(error: ClockDiffers | undefined): void {
+    if (error !== undefined) this.#directory.failed(error);
+    else if (this.#hasClockProblem) this.#directory.worked();
+    this.#hasClockProblem = error !== undefined;
   }
 
   #prepared(): Promise<AccountKey> {

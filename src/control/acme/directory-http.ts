@@ -38,6 +38,9 @@ export class DirectoryUnavailable extends Error {
   }
 }
 
+/** The clock of this machine is not that of the directory. */
+export class ClockDiffers extends DirectoryUnavailable {}
+
 export interface HttpRequest {
   readonly method: 'GET' | 'HEAD' | 'POST';
   readonly url: string;

@@ -9,6 +9,7 @@ import { randomFraction } from '../../lib/ids.ts';
 import type { Logger } from '../../observe/log.ts';
 import type { AcmeCertificate, AcmeStore } from '../../storage/acme-store.ts';
 import type { AcmeClient } from './acme-client.ts';
+import { ClockDiffers } from './directory-http.ts';
 import type { AcmeView } from './acme-view.ts';
 import { isBefore, nextWindowCheckMs, renewInWindowMs } from './renewal.ts';
 import type { WantedNames } from './wanted-names.ts';
@@ -30,6 +31,8 @@ interface RenewalWindowsDeps {
   readonly signal: AbortSignal;
   /** Called when the answer of a question could not be stored. */
   readonly onFailure: (error: unknown) => void;
+  /** Called after each answer of the directory; undefined: this machine's clock is right. */
+  readonly onClock: (error: ClockDiffers | undefined) => void;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -88,6 +91,7 @@ export class RenewalWindows {
     try {
       const id = await renewalId(chain);
       const found = id === undefined ? undefined : await client.renewalWindow(id);
+      if (found !== undefined) await this.#checkClock();
       if (found === undefined) change = { window_check_ms: null };
       else {
         const renewMs = renewInWindowMs(found.value, { validFromMs, expiresAtMs }, randomFraction());
@@ -105,5 +109,17 @@ export class RenewalWindows {
     }
     await store().as(holder).change(name, change);
     await view.refresh();
+  }
+
+  /** With a clock that is far behind, an expired certificate seems valid, and no order is due that would tell. */
+  async #checkClock(): Promise<void> {
+    const { client, onClock } = this.#deps;
+    try {
+      await client.checkClock();
+      onClock(undefined);
+    } catch (error) {
+      if (!(error instanceof ClockDiffers)) throw error;
+      onClock(error);
+    }
   }
 }

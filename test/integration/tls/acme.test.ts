@@ -92,6 +92,18 @@ const entries = async (gateway: TestGateway): Promise<Entry[]> =>
   (await gateway.must('GET', '/certificates')) as Entry[];
 const entryOf = async (gateway: TestGateway, name: string): Promise<Entry | undefined> =>
   (await entries(gateway)).find((entry) => entry.name === name);
+function clockAheadBy(days: number): Record<string, string> {
+  return {
+    NODE_OPTIONS: `--require ${resolve(import.meta.dirname, '../../support/measure/skewed-clock.cjs')}`,
+    TEST_CLOCK_SKEW_MS: String(days * 86_400_000),
+  };
+}
+
+async function hasProblem(gateway: TestGateway, text: string): Promise<boolean> {
+  const problems = (await gateway.must('GET', '/problems')) as { readonly detail: string }[];
+  return problems.some(({ detail }) => detail.includes(text));
+}
+
 const problemCodes = async (gateway: TestGateway): Promise<string[]> =>
   ((await gateway.must('GET', '/problems')) as { code: string }[]).map(({ code }) => code);
 
@@ -232,18 +244,8 @@ describe('one gateway', () => {
     const serial = await served(rig.tlsPort, NAME);
     const before = rig.pebble.orders.length;
     await gateway.stop();
-    gateway = await rig.start({
-      NODE_OPTIONS: `--require ${resolve(import.meta.dirname, '../../support/measure/skewed-clock.cjs')}`,
-      TEST_CLOCK_SKEW_MS: String(10 * 365 * 86_400_000),
-    });
-    await until(
-      async () => {
-        const problems = (await gateway.must('GET', '/problems')) as { detail: string }[];
-        return problems.some(({ detail }) => detail.includes('3650.0 days ahead of'));
-      },
-      WAIT_MS,
-      50,
-    );
+    gateway = await rig.start(clockAheadBy(3_650));
+    await until(() => hasProblem(gateway, '3650.0 days ahead of'), WAIT_MS, 50);
     expect(await entryOf(gateway, NAME)).toMatchObject({ state: 'expired', order: 'waiting', failures: 0 });
     await gateway.stop();
     rig.pebble.fate = () => 'lost';
@@ -300,6 +302,13 @@ describe('an authority that looks at the TLS port, and says when to renew', () =
     await served(rig.tlsPort, 'alpn-3.acme.test');
     // One question waits for 20 s.
     expect(performance.now() - startedMs).toBeLessThan(15_000);
+  }, 60_000);
+
+  it('tells of a clock that is behind, by which no certificate expires and no order is due', async () => {
+    await gateway.stop();
+    rig.pebble.fate = () => 'pass';
+    gateway = await rig.start(clockAheadBy(-30));
+    await until(() => hasProblem(gateway, '30.0 days behind'), WAIT_MS, 50);
   }, 60_000);
 });
 
