@@ -37,6 +37,13 @@ function complain(text: string): void {
 
 const env = (name: string): string | undefined => process.env[name];
 
+/** Commands write to be read, and end where that fails: without a word when the reader has read enough. */
+function endUnwritten(error: NodeJS.ErrnoException): never {
+  if (error.code === 'EPIPE') process.exit(EXIT_CODES.unread.code);
+  complain(`headgate: Cannot write the output: ${messageOf(error)}`);
+  process.exit(EXIT_CODES.failed.code);
+}
+
 /** The settings. When they have errors, prints all of them and ends the process. */
 function settingsOrExit(): Settings {
   const result = readSettings(process.env);
@@ -48,6 +55,8 @@ function settingsOrExit(): Settings {
 
 const commands: Commands = {
   start: async ({ takeOver: takeover = false }) => {
+    // A gateway serves, whether its log can be written or not.
+    process.stdout.off('error', endUnwritten);
     const settings = settingsOrExit();
     const hasFiles = [settings.configFile, settings.proxy.tls, settings.server.tls].some(
       (files) => files !== undefined,
@@ -133,6 +142,7 @@ const io: CliIo = {
  */
 async function run([name = 'start', ...rest]: readonly string[]): Promise<void> {
   if (name === 'start' && rest.length === 0) return commands.start({});
+  process.stdout.on('error', endUnwritten);
   const { createProgram } = await import('./cli/program.ts');
   await createProgram(version, commands, io, name).parseAsync(process.argv);
 }

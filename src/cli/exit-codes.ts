@@ -15,4 +15,9 @@ export const EXIT_CODES = {
       '`config plan`, `config rollback --dry-run` or `import` found that something would change; `config diff` found a difference.',
   },
   interrupted: { code: 130, meaning: '`start` was ended by the third Ctrl-C before its requests were done.' },
+  unread: {
+    code: 141,
+    meaning:
+      'The program that reads the output, such as `head`, ended before all of it was written. Shells give this code to programs that SIGPIPE ends.',
+  },
 } as const;

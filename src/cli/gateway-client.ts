@@ -30,6 +30,7 @@ export interface ShownWarning {
 export interface GatewayAnswer {
   readonly status: number;
   readonly message: string;
+  /** The whole answer where it has no envelope, as the OpenAPI document. */
   readonly data: unknown;
   /** Present when the answer is a list. */
   readonly page: PageInfo | undefined;
@@ -182,7 +183,12 @@ function transportOf(
 }
 
 function answerOf(status: number, value: Readonly<Record<string, unknown>>): GatewayAnswer {
-  const { message, data, page, warnings } = value;
+  const {
+    message,
+    data = message === undefined && status !== 204 ? value : undefined,
+    page,
+    warnings,
+  } = value;
   return {
     status,
     message: typeof message === 'string' ? message : '',

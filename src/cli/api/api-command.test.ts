@@ -30,6 +30,11 @@ describe('headgate api', () => {
     expect((await api.get('/apps/shop')).status).toBe(404);
   });
 
+  it('prints an answer without an envelope whole, as that of the OpenAPI document', async () => {
+    const { code, out } = await call('GET', '/openapi.json');
+    expect([code, JSON.parse(out).openapi]).toEqual([0, expect.stringMatching(/^3\./)]);
+  });
+
   it('reads the body from a file or from standard input', async () => {
     const file = join(folder, 'shop.json');
     writeFileSync(file, SHOP);

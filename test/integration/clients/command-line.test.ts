@@ -1,5 +1,5 @@
 /** Commands of the command line whose answers come from workers, against a gateway with traffic. */
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -37,6 +37,28 @@ beforeAll(async () => {
 afterAll(async () => {
   await gateway.stop();
   await origin.close();
+});
+
+describe('output that cannot be written', () => {
+  /** What bash says of a command line in which `headgate` is the program, and what is on standard error. */
+  const inBash = (script: string) => {
+    const env = { ...process.env, HEADGATE_SERVER: gateway.base, HEADGATE_TOKEN: ADMIN_TOKEN };
+    const program = `headgate() { "${process.execPath}" --disable-warning=ExperimentalWarning "${MAIN}" "$@"; }`;
+    const { stdout, stderr } = spawnSync('bash', ['-c', `${program}\n${script}`], { env, encoding: 'utf8' });
+    return { stdout, stderr };
+  };
+
+  it('ends without a word when its reader has read enough, as with head', () => {
+    // More than a pipe holds.
+    const script = 'headgate api GET /openapi.json | head -c 1; echo "${PIPESTATUS[0]}"';
+    expect(inBash(script)).toEqual({ stdout: '{141\n', stderr: '' });
+  });
+
+  it('is an error in one line where the disk is full', () => {
+    const { stdout, stderr } = inBash('headgate apps list > /dev/full; echo "$?"');
+    expect(stderr).toBe('headgate: Cannot write the output: ENOSPC: no space left on device, write\n');
+    expect(stdout).toBe('1\n');
+  });
 });
 
 describe('headgate explain', () => {
