@@ -1,7 +1,7 @@
 /**
  * Checks the limits of this machine, process and container that a gateway meets under load: file descriptors,
  * memory, the kernel's queues and ports. Reads proc(5) and cgroups(7) through a function, so that tests can replace
- * them; what cannot be read is not judged.
+ * them. A container or a service may hide proc(5): what cannot be read is not judged, and the finding says so.
  */
 import { memoryNeeded } from '../../settings/memory-shares.ts';
 import type { Settings } from '../../settings/settings.ts';
@@ -19,6 +19,8 @@ const LOCAL_PORTS_MIN = 16_384;
 const OWN_DESCRIPTORS = 256;
 const DESCRIPTORS_MIN = 1_024;
 const MIB = 1_048_576;
+const QUEUE_FILE = '/proc/sys/net/core/somaxconn';
+const PORTS_FILE = '/proc/sys/net/ipv4/ip_local_port_range';
 
 const count = (value: number): string => value.toLocaleString('en-US');
 
@@ -28,7 +30,7 @@ export function machineChecks(settings: Settings | undefined, read: ReadText): F
 
 function descriptorChecks(settings: Settings | undefined, read: ReadText): Finding[] {
   const [, soft] = /^Max open files\s+(\d+|unlimited)/m.exec(read('/proc/self/limits') ?? '') ?? [];
-  if (soft === undefined) return [];
+  if (soft === undefined) return [unread('descriptors', '/proc/self/limits', 'ulimit -n')];
   const limit = soft === 'unlimited' ? Infinity : Number(soft);
   const shown = limit === Infinity ? 'not limited' : count(limit);
   const fix =
@@ -59,7 +61,7 @@ function memoryChecks(settings: Settings | undefined, read: ReadText): Finding[]
       warning('memory', detail, `raise the limit${workers === 1 ? '' : ', or lower GATEWAY_WORKERS'}`),
     );
   } else {
-    found.push(ok('memory', limit === undefined ? 'no limit of a container or unit' : `limit ${mib(limit)}`));
+    found.push(limit === undefined ? withoutLimit(read) : ok('memory', `limit ${mib(limit)}`));
   }
   if (overcommit) {
     const detail =
@@ -67,6 +69,16 @@ function memoryChecks(settings: Settings | undefined, read: ReadText): Finding[]
     found.push(warning('memory', detail, 'sysctl vm.overcommit_memory=0'));
   }
   return found;
+}
+
+function withoutLimit(read: ReadText): Finding {
+  if (read('/proc/self/cgroup') === undefined)
+    return unread('memory', '/proc/self/cgroup', 'the memory limit of the container or unit');
+  return ok('memory', 'no limit of a container or unit');
+}
+
+function unread(check: string, file: string, instead: string): Finding {
+  return warning(check, `cannot be checked: ${file} cannot be read`, `look yourself: ${instead}`);
 }
 
 const mib = (bytes: number): string => `${count(Math.floor(bytes / MIB))} MiB`;
@@ -91,15 +103,15 @@ function cgroupLimit(read: ReadText): number | undefined {
 
 function kernelChecks(read: ReadText): Finding[] {
   const found: Finding[] = [];
-  const queue = Number(read('/proc/sys/net/core/somaxconn') ?? NaN);
+  const [queueText, portsText] = [QUEUE_FILE, PORTS_FILE].map(read);
+  if (queueText === undefined && portsText === undefined)
+    return [unread('kernel', QUEUE_FILE, 'sysctl net.core.somaxconn net.ipv4.ip_local_port_range')];
+  const queue = Number(queueText ?? NaN);
   if (queue < BACKLOG) {
     const detail = `net.core.somaxconn is ${queue}: a burst of more new connections than that is refused`;
     found.push(warning('kernel', detail, 'sysctl net.core.somaxconn=4096'));
   }
-  const [low = NaN, high = NaN] = (read('/proc/sys/net/ipv4/ip_local_port_range') ?? '')
-    .trim()
-    .split(/\s+/)
-    .map(Number);
+  const [low = NaN, high = NaN] = (portsText ?? '').trim().split(/\s+/).map(Number);
   if (high - low < LOCAL_PORTS_MIN) {
     const detail = `net.ipv4.ip_local_port_range has ${count(high - low + 1)} ports, which allow as many connections to one backend address at most`;
     found.push(warning('kernel', detail, 'sysctl net.ipv4.ip_local_port_range="16384 60999"'));
