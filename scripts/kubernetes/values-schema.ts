@@ -47,6 +47,7 @@ export function valuesSchema(valuesYaml: string): string {
     $schema: 'http://json-schema.org/draft-07/schema#',
     title: 'Values of the chart headgate',
     ...schemaOf(contents, ''),
+    definitions: { secretKey: { type: ['string', 'null'] } },
   };
   return `${JSON.stringify(schema, undefined, 2)}\n`;
 }
@@ -97,7 +98,7 @@ function settings(): Schema {
 function secretKeys(): Schema {
   const names = Object.keys(SETTINGS).filter((name) => !OF_THE_CHART.includes(name));
   // Not `propertyNames`: helm answers a wrong name with the list of all.
-  const key = { type: ['string', 'null'] };
+  const key = { $ref: '#/definitions/secretKey' };
   return {
     type: 'object',
     additionalProperties: false,
