@@ -102,7 +102,7 @@ function namesOf(program: Command): string[] {
 export function createProgram(version: string, commands: Commands, io: CliIo, asked = 'help'): Command {
   const program = new Command('headgate')
     .description(
-      'An API gateway. All settings come from GATEWAY_* variables; see docs/reference/settings.md.',
+      'An API gateway. All settings come from GATEWAY_* variables: `headgate settings --describe` explains them.',
     )
     .version(version)
     // The whole help would push the error out of a window.

@@ -53,6 +53,7 @@ export function addCommand(parent: Command, spec: EverydayCommand, io: CliIo): v
   for (const { flags, description, default: usual } of spec.options ?? []) {
     command.option(flags, description, usual);
   }
+  if (spec.offline !== undefined) command.option(`--${spec.offline.flag}`, spec.offline.description);
   if (spec.isPaged) command.option('--limit <count>', `maximum number of rows; default: ${ROWS_DEFAULT}`);
   if (spec.takesDryRun) command.option('--dry-run', 'run every check, but change nothing');
   if (spec.shown.as === 'secret') command.option('-q, --quiet', 'print only the value');
@@ -82,6 +83,10 @@ async function run(
   flags: EverydayFlags,
   io: CliIo,
 ): Promise<void> {
+  if (spec.offline !== undefined && flags[spec.offline.flag] === true) {
+    const data = await spec.offline.data();
+    return flags.output === 'json' ? writeJson(data, io) : io.out(spec.offline.text(data));
+  }
   const names = placeholdersOf(spec.path);
   const given = Object.fromEntries(names.map((name, index) => [name, String(args[index])]));
   const body = await bodyOf(spec, args.slice(names.length), flags, io);

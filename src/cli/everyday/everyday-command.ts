@@ -69,6 +69,13 @@ export interface EverydayCommand {
   /** The list has pages. */
   readonly isPaged?: true;
   readonly takesDryRun?: true;
+  /** An option with which the program itself knows the answer: no gateway is called. */
+  readonly offline?: {
+    readonly flag: string;
+    readonly description: string;
+    readonly data: () => Promise<Json>;
+    readonly text: (data: Json) => string;
+  };
   readonly shown: Shown;
   /** Whether the answer says that it did not work: the command then ends with exit code 1. */
   readonly isFailed?: (data: Json) => boolean;

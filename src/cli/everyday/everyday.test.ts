@@ -41,6 +41,20 @@ async function shop(): Promise<void> {
   await ok('revisions create shop v1 stable --backend http://127.0.0.1:9001 is_current=true');
 }
 
+describe('settings', () => {
+  it('are described without a gateway and a token', async () => {
+    const nowhere = { HEADGATE_SERVER: 'http://127.0.0.1:1', HEADGATE_TOKEN: '' };
+    const { out } = await headgate(api, ['settings', '--describe'], nowhere);
+    expect(out).toContain(
+      'GATEWAY_SERVER__PORT\n  integer, 0 to 65535; default: 9090\n  Port of the management listener.',
+    );
+    expect(out).toContain('GATEWAY_CONSOLE__ENABLED\n  boolean; default: true\n');
+    const asJson = await headgate(api, ['settings', '--describe', '--output', 'json'], nowhere);
+    const port = { name: 'GATEWAY_SERVER__PORT', default: 9090, type: 'integer, 0 to 65535' };
+    expect(JSON.parse(asJson.out).items).toContainEqual(expect.objectContaining(port));
+  });
+});
+
 describe('policy', () => {
   it('shows what the settings give, and the limit of each address beside it', async () => {
     await shop();

@@ -4,7 +4,7 @@
  */
 import { bytesText } from '../../lib/text/bytes-text.ts';
 import type { CliIo } from '../io.ts';
-import { recordText, tableText, type Column } from '../show/text-table.ts';
+import { cellText, recordText, tableText, type Column } from '../show/text-table.ts';
 import {
   column,
   type EverydayCommand,
@@ -128,7 +128,7 @@ const CERTIFICATE_COLUMNS: readonly Column<Json>[] = [
 
 const SETTINGS: EverydayCommand = {
   name: 'settings',
-  summary: 'show the settings of the running gateway, secrets masked',
+  summary: 'show the settings of the running gateway, secrets masked, or describe all settings',
   method: 'GET',
   path: '/settings',
   options: [
@@ -140,12 +140,29 @@ const SETTINGS: EverydayCommand = {
       column('NAME', 'name'),
       column('SOURCE', 'source'),
       column('UNIT', 'unit'),
-      { title: 'VALUE', value: ({ value, default_text: usual }) => value ?? usual },
+      { title: 'VALUE', value: ({ value, default_text: usual }) => asTyped(value ?? usual) },
     ],
     rows: ({ items }) => items,
   },
-  examples: ['headgate settings --changed', 'headgate settings --output json'],
+  offline: {
+    flag: 'describe',
+    description: 'every setting with its kind of value, default and meaning; needs no gateway',
+    data: async () => {
+      const { settingsInForce } = await import('../../settings/settings-in-force.ts');
+      const items = settingsInForce(() => undefined);
+      return { items: items.map(({ value: _value, source: _source, ...described }) => described) };
+    },
+    text: ({ items }) => items.map(describedSetting).join('\n'),
+  },
+  examples: ['headgate settings --changed', 'headgate settings --describe | less'],
 };
+
+/** A setting takes `true`, not the `yes` of other tables. */
+const asTyped = (value: Json): Json => (typeof value === 'boolean' ? String(value) : value);
+
+function describedSetting({ name, type, default: constant, default_text: inWords, doc }: Json): string {
+  return `${name}\n  ${type}; default: ${inWords ?? cellText(asTyped(constant ?? 'unset'))}\n  ${doc}\n`;
+}
 
 const TREE: EverydayCommand = {
   name: 'tree',

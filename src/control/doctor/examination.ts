@@ -98,7 +98,7 @@ function versionCheck(version: string): Finding {
 }
 
 function settingChecks(result: SettingsResult): Finding[] {
-  const fix = 'docs/reference/settings.md has every setting';
+  const fix = 'headgate settings --describe explains every setting';
   const found = [
     ...('errors' in result ? result.errors.map((text) => error('settings', text, fix)) : []),
     ...result.warnings.map((text) => warning('settings', text, fix)),

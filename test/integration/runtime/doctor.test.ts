@@ -84,7 +84,7 @@ describe('headgate doctor', () => {
     expect(text.code).toBe(1);
     expect(text.stdout).toMatch(/^ok +versions +Headgate \d/);
     expect(text.stdout).toMatch(
-      /^error +settings +Cannot use GATEWAY_PROXY__PORT=.*\n {2,}docs\/reference\/settings\.md/m,
+      /^error +settings +Cannot use GATEWAY_PROXY__PORT=.*\n {2,}headgate settings --describe explains /m,
     );
     expect(text.stdout).toMatch(
       /^warning +settings +files, ports, .* were not checked.*\n.*call doctor again\n$/m,
