@@ -71,6 +71,14 @@ export function residentBytes(root: number): number {
   return bytes;
 }
 
+/**
+ * Resident memory of one process (RSS) in bytes: what it has written, and pages of files such as the program, which the
+ * kernel shares with other processes of the same file and can take back.
+ */
+export function memoryParts(pid: number): { readonly ownBytes: number; readonly fileBytes: number } {
+  return { ownBytes: statusBytes(pid, 'RssAnon'), fileBytes: statusBytes(pid, 'RssFile') };
+}
+
 /** proc_pid_clear_refs(5): sets the peak back to the present size. */
 const RESET_PEAK = '5';
 

@@ -1,7 +1,7 @@
 /**
  * What a gateway needs, for the page docs/explanation/sizing.md: memory of a gateway at rest, of a worker, an endpoint,
  * an API key and a connection, and processor time of a request. All of it is told by the kernel or by V8 and depends
- * little on what else the machine does, unlike times.
+ * less on what else the machine does than elapsed times do.
  *
  *   sh scripts/run.sh bench/sizing.ts
  */
@@ -12,7 +12,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Fields } from '../test/support/traffic.ts';
 import type { TestGateway } from '../test/support/gateway.ts';
 import prepareProgram from '../test/support/programs/program.ts';
-import { cpuDifference, cpuTime, residentBytes } from './measure.ts';
+import { cpuDifference, cpuTime, memoryParts, residentBytes } from './measure.ts';
 import { runLoad, type LoadRequest } from './load.ts';
 import { keyTableBytes, snapshotBytes } from './snapshot-memory.ts';
 
@@ -41,13 +41,15 @@ const pidOf = ({ process: { pid } }: TestGateway): number => {
   return pid;
 };
 
-async function atRest(workers: number): Promise<number> {
+type Parts = ReturnType<typeof memoryParts>;
+
+async function atRest(workers: number): Promise<Parts> {
   const gateway = await startGateway({
     env: { GATEWAY_WORKERS: String(workers), GATEWAY_WORKER_SPARE: 'true' },
   });
   try {
     await pause(REST_MS);
-    return residentBytes(pidOf(gateway));
+    return memoryParts(pidOf(gateway));
   } finally {
     await gateway.stop();
   }
@@ -55,9 +57,13 @@ async function atRest(workers: number): Promise<number> {
 
 async function memoryAtRest(): Promise<void> {
   const [one, two, four] = [await atRest(1), await atRest(2), await atRest(4)];
-  print('gateway at rest, 1 worker and the spare one', `${Math.round(one / MIB)} MiB`);
-  print('gateway at rest, 2 workers and the spare one', `${Math.round(two / MIB)} MiB`);
-  print('each further worker', `${Math.round((four - two) / 2 / MIB)} MiB`);
+  const shown = ({ ownBytes, fileBytes }: Parts): string => {
+    const [own, file] = [ownBytes, fileBytes].map((bytes) => Math.round(bytes / MIB));
+    return `${own} MiB, and ${file} MiB of program files`;
+  };
+  print('gateway at rest, 1 worker and the spare one', shown(one));
+  print('gateway at rest, 2 workers and the spare one', shown(two));
+  print('each further worker', `${Math.round((four.ownBytes - two.ownBytes) / 2 / MIB)} MiB`);
 }
 
 async function memoryOfConfiguration(): Promise<void> {
