@@ -125,7 +125,7 @@ describe('README.md', { timeout: 60_000 }, () => {
   });
 });
 
-/** "Without the key the same request gets 401, the 101st within a minute gets 429 with Retry-After." */
+/** "Without the key the same request gets 401, the 101st within one minute of the clock gets 429 with Retry-After." */
 async function expectKeyAndLimit(key: string): Promise<void> {
   const url = `http://127.0.0.1:${ports.get(PROXY_PORT)}/demo/v1/README.md`;
   expect(await statusOf(url)).toBe(401);
