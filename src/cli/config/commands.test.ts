@@ -118,6 +118,23 @@ describe('headgate config', () => {
     expect(Object.keys((JSON.parse(json.out) as { apps: object }).apps)).toEqual(['billing']);
   });
 
+  it('writes no file that has the name of standard output or lies in no folder', async () => {
+    const nowhere = join(folder, 'no', 'file');
+    for (const args of [
+      ['config', 'dump', '--out'],
+      ['config', 'plan', billing(), '--out'],
+      ['config', 'backup'],
+    ]) {
+      const dash = await headgate([...args, '-'], { PORT: '8081' });
+      expect([dash.code, dash.err]).toEqual([
+        1,
+        'Cannot write "-": expected the name of a file, such as ./out',
+      ]);
+      const { code, err } = await headgate([...args, nowhere], { PORT: '8081' });
+      expect([code, err.startsWith(`Cannot write ${nowhere}: `)]).toEqual([1, true]);
+    }
+  });
+
   it('dumps texts that look like references so that an apply reads them back as they are', async () => {
     const description = 'see ${env:PORT}, $${env:PORT} and ${file:/etc/hostname}';
     await api.post('/apps', { name: 'O', slug: 'orders', gateway_path: '/orders', description });

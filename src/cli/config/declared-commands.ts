@@ -4,7 +4,7 @@
  * options of these commands.
  */
 import { startOf } from '../../declaration/field-lines.ts';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { escapeReferences } from '../../declaration/references.ts';
 import { writeYaml } from '../../declaration/yaml-writer.ts';
 import type { DeclaredDocument, Problem } from '../../declaration/yaml-reader.ts';
@@ -17,6 +17,7 @@ import { queryText } from '../connection/query.ts';
 import { EXIT_CODES } from '../exit-codes.ts';
 import { createClient, RefusedCall, type GatewayClient, type ServerFlags } from '../gateway-client.ts';
 import { CliError, type CliIo } from '../io.ts';
+import { writeOutputFile } from '../output-file.ts';
 import { inFileAt, writeProblems, writeRefusal } from '../show/field-errors.ts';
 import { withPointer, writeJson, writeWarnings, type OutputFlags } from '../show/output-format.ts';
 import { wholeNumber } from '../whole-number.ts';
@@ -86,7 +87,7 @@ export async function planCommand(paths: readonly string[], flags: PlanFlags, io
     const documents = files.documents.map(({ file, value }) => ({ file, value }));
     const commit = gitCommit(undefined, paths);
     const saved: PlanFile = { headgate_plan: 1, base_version, documents, options, ...(commit && { commit }) };
-    writeFileSync(flags.out, `${JSON.stringify(saved, undefined, 2)}\n`, { mode: 0o600 });
+    writeOutputFile(flags.out, `${JSON.stringify(saved, undefined, 2)}\n`, 'private');
   }
   show(plan, false, flags, io);
   if (plan.changes.length > 0) io.exit(EXIT_CODES.differs.code);
@@ -117,7 +118,7 @@ export async function dumpCommand(flags: DumpFlags, io: CliIo): Promise<void> {
   const config = escapeReferences(data.config);
   const text = flags.output === 'json' ? `${JSON.stringify(config, undefined, 2)}\n` : writeYaml(config);
   if (flags.out === undefined) io.out(text);
-  else writeFileSync(flags.out, text);
+  else writeOutputFile(flags.out, text, 'usual');
 }
 
 /** undefined when there were problems; they have been printed. */

@@ -7,6 +7,7 @@ import { open, type FileHandle } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { systemReason } from '../../lib/error-message.ts';
 import { CliError } from '../io.ts';
+import { assertFileName } from '../output-file.ts';
 import type { Progress } from '../show/progress.ts';
 
 const MODE = 0o600;
@@ -20,6 +21,7 @@ interface Opened {
 
 /** Call it before the gateway begins: a heap snapshot stops a thread. @throws CliError */
 export function assertNew(path: string): void {
+  assertFileName(path);
   if (existsSync(path)) throw new CliError(`Cannot write ${path}: it exists; expected a new file`);
   const folder = dirname(resolve(path));
   if (!existsSync(folder)) throw new CliError(`Cannot write ${path}: there is no folder "${folder}"`);

@@ -2,16 +2,15 @@
  * The common steps of imports from other gateways: read the document strictly, translate it, plan or apply it or
  * write it to a file, and report all findings.
  */
-import { closeSync, fchmodSync, fstatSync, openSync, writeFileSync } from 'node:fs';
 import { DOCUMENT_BYTES_MAX, readDocument } from '../../declaration/yaml-reader.ts';
 import { escapeReferences } from '../../declaration/references.ts';
 import { writeYaml } from '../../declaration/yaml-writer.ts';
-import { systemReason } from '../../lib/error-message.ts';
 import { planText, type ShownPlan } from '../config/plan-text.ts';
 import { EXIT_CODES } from '../exit-codes.ts';
 import { createClient } from '../gateway-client.ts';
 import { readInput } from '../input.ts';
 import { CliError, printable, type CliIo } from '../io.ts';
+import { writeOutputFile } from '../output-file.ts';
 import { writeProblems } from '../show/field-errors.ts';
 import { writeJson } from '../show/output-format.ts';
 import { wholeNumber } from '../whole-number.ts';
@@ -47,7 +46,7 @@ export async function runImport(
   if ('problem' in imported) throw new CliError(`Cannot import ${source}: ${imported.problem}`);
   const config = { apps: { [flags.app]: imported.app } };
   // It may contain values of keys.
-  if (flags.out !== undefined) writePrivate(flags.out, writeYaml(escapeReferences(config)));
+  if (flags.out !== undefined) writeOutputFile(flags.out, writeYaml(escapeReferences(config)), 'private');
   const plan = flags.out === undefined ? await planned(config, source, flags, io) : undefined;
   const { summary, findings } = imported;
   if (flags.output === 'json') writeJson({ summary, findings, ...(plan && { plan }) }, io);
@@ -56,20 +55,6 @@ export async function runImport(
     if (plan !== undefined) io.out(planText(plan, flags.apply === true, io));
   }
   if (plan !== undefined && flags.apply !== true && plan.changes.length > 0) io.exit(EXIT_CODES.differs.code);
-}
-
-/** Makes an existing file private before it writes anything, since a file keeps its mode. */
-function writePrivate(path: string, text: string): void {
-  let file: number | undefined;
-  try {
-    file = openSync(path, 'w', 0o600);
-    if (fstatSync(file).isFile()) fchmodSync(file, 0o600);
-    writeFileSync(file, text);
-  } catch (error) {
-    throw new CliError(`Cannot write ${path}: ${systemReason(error)}`);
-  } finally {
-    if (file !== undefined) closeSync(file);
-  }
 }
 
 async function planned(config: object, source: string, flags: ImportFlags, io: CliIo): Promise<ShownPlan> {
