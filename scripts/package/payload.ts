@@ -106,7 +106,7 @@ function manifest(root: string): Record<string, unknown> {
     license,
     type: 'module',
     bin: { headgate: 'bin/headgate' },
-    files: ['bin', 'program', 'console', 'configuration.schema.json', 'sbom.cdx.json', 'NOTICE'],
+    files: ['bin', 'program', 'console', 'docs', 'configuration.schema.json', 'sbom.cdx.json', 'NOTICE'],
     os: ['linux'],
     cpu: ['x64', 'arm64'],
     engines,

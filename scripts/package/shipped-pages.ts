@@ -35,9 +35,22 @@ function shippedLink(page: string, [link, label, target]: readonly string[], pla
   return `[${label}](${to}${anchor === undefined ? '' : `#${anchor}`})`;
 }
 
+const pagesOf = (root: string): string[] =>
+  globSync(`docs/{${PARTS.join(',')}}/**/*.md`, { cwd: root }).sort();
+
+/** Of the npm package, which has its README and its JSON Schema already. */
+function npmPlaces(root: string): Places {
+  const same = ['docs/README.md', ...pagesOf(root)].map((path): [string, string] => [path, path]);
+  return new Map([
+    ...same,
+    ['README.md', 'README.md'],
+    ['docs/reference/configuration.schema.json', 'configuration.schema.json'],
+  ]);
+}
+
 /** Of the Debian package. The README of the npm package stands where that of a checkout does. */
 function debianPlaces(root: string): Places {
-  const docs = globSync(`docs/{${PARTS.join(',')}}/**/*.md`, { cwd: root }).sort();
+  const docs = pagesOf(root);
   return new Map([
     ['README.md', 'usr/share/doc/headgate/README.md'],
     ['docs/README.md', 'usr/share/doc/headgate/index.md'],
@@ -50,15 +63,19 @@ function debianPlaces(root: string): Places {
   ]);
 }
 
-if (import.meta.main) {
-  const [tree] = process.argv.slice(2);
-  if (tree === undefined)
-    throw new Error('Cannot write the pages: the argument must be the root of the package');
-  const root = resolve(import.meta.dirname, '../..');
-  const places = debianPlaces(root);
+/** @param kind of the package. @param tree the root of its files */
+export function writePages(kind: 'npm' | 'deb', root: string, tree: string): void {
+  const places = kind === 'npm' ? npmPlaces(root) : debianPlaces(root);
   for (const [path, place] of places) {
     const text = readFileSync(join(root, path === 'README.md' ? 'deploy/npm/README.md' : path), 'utf8');
     mkdirSync(dirname(join(tree, place)), { recursive: true });
     writeFileSync(join(tree, place), path.endsWith('.md') ? shippedPage(path, text, places) : text);
   }
+}
+
+if (import.meta.main) {
+  const [tree] = process.argv.slice(2);
+  if (tree === undefined)
+    throw new Error('Cannot write the pages: the argument must be the root of the package');
+  writePages('deb', resolve(import.meta.dirname, '../..'), tree);
 }

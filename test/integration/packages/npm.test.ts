@@ -56,7 +56,9 @@ describe('the npm package', () => {
     expect(modules).toEqual(['headgate', OWN_NODE_PACKAGE]);
   });
 
-  it('has pages whose links lead to its own files', () => {
+  it('has the docs, as pages whose links lead to its own files', () => {
+    expect(fileOf('docs/README.md')).toContain('](how-to/install.md)');
+    expect(fileOf('docs/reference/settings.md')).toContain('GATEWAY_PROXY__PORT');
     expect(brokenLinksBelow(installed)).toEqual([]);
   });
 
