@@ -117,7 +117,7 @@ export function createClient(
   const ask: GatewayClient['ask'] = async (method, path, body) => {
     const { response, text } = await exchange(method, `/api/v1${path}`, body);
     const status = response.statusCode ?? 0;
-    if (status < 200 || status > 299) throw refusalOf(server, response, text, `${method} ${path}`);
+    if (status < 200 || status > 299) throw refusalOf(connection, response, text, `${method} ${path}`);
     return status === 204 ? answerOf(204, {}) : answerOf(status, parsed(server, response, text));
   };
   return {
@@ -129,12 +129,12 @@ export function createClient(
       const value = parsed(server, response, text);
       // A refusal is a problem document, which has a message as well.
       if (!('message' in value) || !isObject(value['data']))
-        throw refusalOf(server, response, text, `GET ${path}`);
+        throw refusalOf(connection, response, text, `GET ${path}`);
       return answerOf(response.statusCode ?? 0, value);
     },
     async text(path) {
       const { response, text } = await exchange('GET', path, undefined);
-      if (response.statusCode !== 200) throw refusalOf(server, response, text, `GET ${path}`);
+      if (response.statusCode !== 200) throw refusalOf(connection, response, text, `GET ${path}`);
       return text;
     },
     async open(path, headers, post) {
@@ -144,7 +144,12 @@ export function createClient(
       const transport = { ...plain, silenceMs, headers: { ...plain.headers, ...headers } };
       const body = await send(transport);
       if (body.statusCode !== 200) {
-        throw refusalOf(server, body, await readText(body, transport, ANSWER_BYTES_MAX), `${method} ${path}`);
+        throw refusalOf(
+          connection,
+          body,
+          await readText(body, transport, ANSWER_BYTES_MAX),
+          `${method} ${path}`,
+        );
       }
       return { body, broken: (error) => brokenDownload(server, error) };
     },
@@ -212,7 +217,12 @@ function hasTexts(value: unknown, ...names: readonly string[]): boolean {
   return names.every((name) => typeof fields[name] === 'string');
 }
 
-function refusalOf(server: string, response: IncomingMessage, text: string, call: string): RefusedCall {
+function refusalOf(
+  { server, tokenFrom }: Connection,
+  response: IncomingMessage,
+  text: string,
+  call: string,
+): RefusedCall {
   const { statusCode: status = 0 } = response;
   const value = parse(text);
   const detail = value?.['detail'];
@@ -227,7 +237,9 @@ function refusalOf(server: string, response: IncomingMessage, text: string, call
     return new RefusedCall(status, message, { code });
   }
   const known = typeof detail === 'string' ? detail : `${call} was answered with ${status}`;
-  return new RefusedCall(status, known, { errors, code });
+  const isToken = code === 'unauthenticated' && tokenFrom !== undefined;
+  const from = isToken ? `; the token is from ${printable(tokenFrom)}` : '';
+  return new RefusedCall(status, known + from, { errors, code });
 }
 
 function parsed(server: string, response: IncomingMessage, text: string): Readonly<Record<string, unknown>> {

@@ -121,6 +121,17 @@ describe('headgate context', () => {
     expect(await dump([])).toBe(1);
   });
 
+  it('says where a refused token comes from', async () => {
+    await run(['context', 'add', 'bad', '--server', api.url, '--token-file', '-'], {}, 'wrong-token');
+    const said = async (args: string[], env = {}): Promise<string> =>
+      (await run(['config', 'dump', ...args], env, 'wrong')).err.replace(/.*; the token is from /, '');
+    expect(await said([])).toBe('the context');
+    expect(await said([], { HEADGATE_TOKEN: 'wrong' })).toBe('HEADGATE_TOKEN');
+    expect(await said(['--context', 'bad'], { HEADGATE_TOKEN: 'wrong' })).toBe('the context');
+    expect(await said(['--token', 'wrong'])).toBe('--token');
+    expect(await said(['--token-file', '-'])).toBe('standard input');
+  });
+
   it('sends the token of a context to no other server', async () => {
     await add('local');
     const seen: unknown[] = [];

@@ -22,6 +22,8 @@ export interface Connection {
   /** Without a trailing slash, and without `/api/v1`. */
   readonly server: string;
   readonly token: string | undefined;
+  /** Where the token comes from, in words; undefined without one. */
+  readonly tokenFrom: string | undefined;
   /** PEM text. */
   readonly ca: string | undefined;
   readonly timeoutMs: number;
@@ -67,11 +69,12 @@ export function resolveConnection(flags: ServerFlags, io: CliIo): Connection {
   const own =
     context !== undefined && parseServer(context.server, 'The server of the context').server === server;
   const ofContext = own ? context : undefined;
-  const token =
-    givenToken ??
-    (flags.context !== undefined ? ofContext?.token : undefined) ??
-    envToken ??
-    ofContext?.token;
+  const { token, from: tokenFrom } = firstToken([
+    [givenToken, flags.token === undefined ? (flags.tokenFile ?? '') : '--token'],
+    [flags.context !== undefined ? ofContext?.token : undefined, 'the context'],
+    [envToken, 'HEADGATE_TOKEN'],
+    [ofContext?.token, 'the context'],
+  ]);
   const ca =
     flags.ca ??
     (flags.context !== undefined ? ofContext?.ca : undefined) ??
@@ -83,6 +86,7 @@ export function resolveConnection(flags: ServerFlags, io: CliIo): Connection {
   return {
     server,
     token: token === undefined ? undefined : checkedToken(token),
+    tokenFrom,
     ca: ca === undefined ? undefined : readCa(ca),
     timeoutMs: timeoutMsOf(flags),
   };
@@ -160,6 +164,14 @@ export function parseServer(
 /** The text without everything before an @, which may contain a password. */
 function withoutUser(text: string): string {
   return printable(text.slice(text.lastIndexOf('@') + 1).slice(0, 200));
+}
+
+function firstToken(places: readonly (readonly [token: string | undefined, from: string])[]): {
+  readonly token: string | undefined;
+  readonly from: string | undefined;
+} {
+  const [token, from] = places.find(([found]) => found !== undefined) ?? [];
+  return { token, from: from === '-' ? 'standard input' : from };
 }
 
 function flagToken({ token, tokenFile }: ServerFlags, io: CliIo): string | undefined {
