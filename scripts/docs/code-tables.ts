@@ -13,7 +13,8 @@ export function settingsPage(): string {
     `Settings are environment variables. An empty value counts as unset; spaces around a value are ignored. Booleans are
 \`true\`, \`false\`, \`1\` or \`0\`. A wrong value stops the start with a message that names the variable, the value
 and what was expected; all such messages appear together. An unknown variable whose name starts with \`GATEWAY_\` is
-ignored, with a warning.`,
+ignored, with a warning. \`headgate settings --describe\` prints this list, \`headgate settings\` the values of a
+running gateway.`,
     ...SETTING_AREAS.map(
       ({ title, settings }) => `## ${title}
 
