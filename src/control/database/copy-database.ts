@@ -13,7 +13,7 @@ import { openPostgresSource, postgresTarget } from '../../storage/copy/postgres-
 import { openSqliteSource, openSqliteTarget } from '../../storage/copy/sqlite-end.ts';
 import { parseDatabaseUrl, type DatabaseUrl } from '../../storage/database-url.ts';
 import type { SealedCount, SealedState } from '../../storage/secret-store.ts';
-import { StorageRefused } from '../../storage/storage-errors.ts';
+import { SchemaBehind, StorageRefused } from '../../storage/storage-errors.ts';
 import { SECRET_KEY_SETTING } from '../../storage/secrets/secret-key.ts';
 import { unreadableFix, unreadableText } from './secret-watch.ts';
 
@@ -101,10 +101,18 @@ interface Common {
   readonly caFile: string | undefined;
 }
 
-function openSource(location: Location, common: Common): Promise<CopyEnd> {
-  return location.kind === 'sqlite'
-    ? openSqliteSource({ ...common, path: location.path })
-    : openPostgresSource({ ...common, url: location.url });
+async function openSource(location: Location, common: Common): Promise<CopyEnd> {
+  try {
+    return await (location.kind === 'sqlite'
+      ? openSqliteSource({ ...common, path: location.path })
+      : openPostgresSource({ ...common, url: location.url }));
+  } catch (error) {
+    if (!(error instanceof SchemaBehind)) throw error;
+    // A backup before an upgrade must not need the upgrade.
+    throw new StorageRefused(
+      `${error.message.replace(/; run .*/, '')}; copy it with the version of Headgate that it belongs to, or run \`headgate migrate\` first`,
+    );
+  }
 }
 
 function openTarget(location: Location, common: Common): CopyTarget {

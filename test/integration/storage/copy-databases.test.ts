@@ -299,7 +299,9 @@ test(
     db.exec("delete from schema_migration where name > '0001-initial'");
     db.close();
     const behind = await copy(sqlite('behind.db'), sqlite('new.db'));
-    expect(behind.output).toMatch(/its schema is out of date \(0002-key-usage.*run `headgate migrate`/);
+    expect(behind.output).toMatch(
+      /its schema is out of date \(0002-key-usage.*copy it with the version of Headgate that it belongs to, or run `headgate migrate`/,
+    );
     expect(behind.code).toBe(1);
   },
   TIMEOUT_MS,
