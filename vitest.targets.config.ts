@@ -29,6 +29,7 @@ const COUNT_CONNECTIONS = [
   ...tests('http2-upstream', 'exchanges', 'failures', 'frames', 'grpc', 'shared-backend'),
   ...tests('resilience', 'fault-matrix', 'overload', 'retries'),
   ...tests('runtime', 'descriptors', 'settings-effects', 'soak'),
+  ...tests('security', 'connection-credentials'),
 ];
 /** These compare the address of the backend that has answered. */
 const NAME_ADDRESSES = [
