@@ -64,7 +64,20 @@ export class StorageRefused extends StorageUnavailable {}
 export class DatabaseEmpty extends StorageUnavailable {}
 
 /** The database has an older schema, and may not be migrated. */
-export class SchemaBehind extends StorageRefused {}
+export class SchemaBehind extends StorageRefused {
+  /** Without what to do. */
+  readonly what: string;
+
+  /**
+   * @param database as messages name it
+   * @param pending migrations that are not applied
+   */
+  constructor(database: string, pending: readonly string[]) {
+    const what = `Cannot open ${database}: its schema is out of date (${pending.join(', ')} not applied)`;
+    super(`${what}; run \`headgate migrate\`, or set GATEWAY_AUTO_MIGRATE=true`);
+    this.what = what;
+  }
+}
 
 /** A secret cannot be stored because there is no key. The message may be shown to the caller. */
 export class SecretKeyMissing extends StorageRefused {}

@@ -110,7 +110,7 @@ async function openSource(location: Location, common: Common): Promise<CopyEnd> 
     if (!(error instanceof SchemaBehind)) throw error;
     // A backup before an upgrade must not need the upgrade.
     throw new StorageRefused(
-      `${error.message.replace(/; run .*/, '')}; copy it with the version of Headgate that it belongs to, or run \`headgate migrate\` first`,
+      `${error.what}; copy it with the version of Headgate that it belongs to, or run \`headgate migrate\` first`,
     );
   }
 }

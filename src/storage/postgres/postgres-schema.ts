@@ -133,7 +133,5 @@ function assertKnown({ unknown }: MigrationState): void {
 
 function assertCurrent({ pending }: MigrationState): void {
   if (pending.length === 0) return;
-  throw new SchemaBehind(
-    `Cannot open the database: its schema is out of date (${pending.join(', ')} not applied); run \`headgate migrate\`, or set GATEWAY_AUTO_MIGRATE=true`,
-  );
+  throw new SchemaBehind('the database', pending);
 }

@@ -98,7 +98,5 @@ export function assertKnown(path: string, { unknown }: MigrationState): void {
 /** @throws StorageRefused when the schema is older than the program */
 export function assertCurrent(path: string, { pending }: MigrationState): void {
   if (pending.length === 0) return;
-  throw new SchemaBehind(
-    `Cannot open the database "${path}": its schema is out of date (${pending.join(', ')} not applied); run \`headgate migrate\`, or set GATEWAY_AUTO_MIGRATE=true`,
-  );
+  throw new SchemaBehind(`the database "${path}"`, pending);
 }
