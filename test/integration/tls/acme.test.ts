@@ -307,8 +307,10 @@ describe('an authority that looks at the TLS port, and says when to renew', () =
   it('tells of a clock that is behind, by which no certificate expires and no order is due', async () => {
     await gateway.stop();
     rig.pebble.fate = () => 'pass';
+    const before = rig.pebble.orders.length;
     gateway = await rig.start(clockAheadBy(-30));
     await until(() => hasProblem(gateway, '30.0 days behind'), WAIT_MS, 50);
+    expect(rig.pebble.orders).toHaveLength(before);
   }, 60_000);
 });
 
