@@ -43,6 +43,16 @@ it.each([['events'], ['metrics'], ['metrics', 'a{b']])('headgate %s %s', async (
 });
 
 it.each([
+  ['api', 'GET', '/apps'],
+  ['events', '--output', 'json'],
+])('headgate %s %s %s is the same data', async (...args) => {
+  const { port } = server.address() as AddressInfo;
+  const { out, err } = await headgate({ url: `http://127.0.0.1:${port}/api/v1` }, args);
+  expect(JSON.parse(out), err).toEqual([event]);
+  expect(out.replaceAll('\n', '')).toMatch(/^[ -~]+$/);
+});
+
+it.each([
   [['api', 'POST', '/apps', '{}'], 'no?]0;title??31m?\n  /config/a?]0;title??31m? is wrong?]0;title??31m?'],
   [
     ['config', 'plan', '-'],

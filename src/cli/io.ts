@@ -25,5 +25,5 @@ export class CliError extends Error {}
 
 /** The text without characters that control a terminal, including those that change the direction of writing. */
 export function printable(text: string): string {
-  return text.replaceAll(/[\u0000-\u001F\u007F-\u009F\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/g, '?');
+  return text.replaceAll(/[\u0000-\u001F\u007F-\u009F\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]/g, '?');
 }

@@ -106,6 +106,15 @@ describe('written YAML', () => {
       - {}
 `);
   });
+
+  // YAML 1.2 section 5.1 allows the first two only as an escape; readers of YAML 1.1 end a line at the others.
+  it('has no character that other readers refuse or change', () => {
+    expect(writeYaml(['\u009B\u007F', 'a\u0085b\u2028c', '\uFFFE', 'größer'])).toBe(
+      ['"\\u009b\\u007f"', '"a\\u0085b\\u2028c"', '"\\ufffe"', '"größer"']
+        .map((text) => `- ${text}\n`)
+        .join(''),
+    );
+  });
 });
 
 describe('references', () => {

@@ -3,6 +3,7 @@
  * which they are given, texts quoted where any reader could take them for something else. The same data gives the same
  * bytes. Knows objects, arrays, texts, numbers, booleans and null; no anchors, comments or long-line folding.
  */
+import { visibleJson } from '../lib/text/visible-json.ts';
 
 /**
  * A plain text that no reader takes for something else: no indicator, no number, no boolean of any version of
@@ -77,7 +78,7 @@ function inline(value: unknown): string {
 }
 
 function textOf(text: string): string {
-  return PLAIN_TEXT.test(text) && !RESERVED.test(text) ? text : JSON.stringify(text);
+  return PLAIN_TEXT.test(text) && !RESERVED.test(text) ? text : visibleJson(text);
 }
 
 function isNested(value: unknown): value is Nested {

@@ -3,6 +3,7 @@
  * differences; 1: an error. Apply exits with 0 when it has done what was asked. commands.ts has the names and
  * options of these commands.
  */
+import { visibleJson } from '../../lib/text/visible-json.ts';
 import { startOf } from '../../declaration/field-lines.ts';
 import { readFileSync } from 'node:fs';
 import { escapeReferences } from '../../declaration/references.ts';
@@ -116,7 +117,7 @@ export async function dumpCommand(flags: DumpFlags, io: CliIo): Promise<void> {
   const path = `/config${queryText({ app, owner, version })}`;
   const data = (await createClient(flags, io).call('GET', path)) as { readonly config: unknown };
   const config = escapeReferences(data.config);
-  const text = flags.output === 'json' ? `${JSON.stringify(config, undefined, 2)}\n` : writeYaml(config);
+  const text = flags.output === 'json' ? `${visibleJson(config, 2)}\n` : writeYaml(config);
   if (flags.out === undefined) io.out(text);
   else writeOutputFile(flags.out, text, 'usual');
 }

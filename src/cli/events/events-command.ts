@@ -5,6 +5,7 @@
 import type { IncomingMessage } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Command } from 'commander';
+import { visibleJson } from '../../lib/text/visible-json.ts';
 import { EVENT_TYPES } from '../../model/events/events.ts';
 import { queryText } from '../connection/query.ts';
 import { addServerFlags, type ServerFlags } from '../connection/server-flags.ts';
@@ -57,7 +58,7 @@ async function follow(client: GatewayClient, flags: EventsFlags, io: CliIo): Pro
     },
     /** Returns true when enough events were shown. */
     show: (event: Json): boolean => {
-      io.out(flags.output === 'json' ? `${JSON.stringify(event)}\n` : lineOf(event, io));
+      io.out(flags.output === 'json' ? `${visibleJson(event)}\n` : lineOf(event, io));
       written += 1;
       return written >= countMax;
     },

@@ -1,6 +1,7 @@
 /** `headgate live`: the exchanges of a gateway as they end, a line each. */
 import type { IncomingMessage } from 'node:http';
 import type { Command } from 'commander';
+import { visibleJson } from '../../lib/text/visible-json.ts';
 import { queryText } from '../connection/query.ts';
 import { addServerFlags, type ServerFlags } from '../connection/server-flags.ts';
 import type { Json } from '../everyday/everyday-command.ts';
@@ -53,7 +54,7 @@ async function follow(
       missed = now;
     }
     if (event !== 'exchange') continue;
-    io.out(output === 'json' ? `${JSON.stringify(value)}\n` : lineOf(value, io));
+    io.out(output === 'json' ? `${visibleJson(value)}\n` : lineOf(value, io));
     written += 1;
     if (written === countMax) return;
   }

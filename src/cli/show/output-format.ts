@@ -1,5 +1,6 @@
 /** The two formats of every answer: text for people, and JSON for programs, which is `data` of the management API. */
 import { Option, type Command } from 'commander';
+import { visibleJson } from '../../lib/text/visible-json.ts';
 import { warningLine } from '../../declaration/field-lines.ts';
 import type { Place } from '../../declaration/yaml-reader.ts';
 import type { ShownWarning } from '../gateway-client.ts';
@@ -18,7 +19,7 @@ export function addOutputFlag(command: Command): Command {
 }
 
 export function writeJson(value: unknown, io: CliIo): void {
-  io.out(`${JSON.stringify(value, undefined, 2)}\n`);
+  io.out(`${visibleJson(value, 2)}\n`);
 }
 
 /**
