@@ -338,4 +338,13 @@ describe('Swagger UI', () => {
     const served = await fetch(`${api.url}/swagger-ui/json`);
     expect(await served.json()).toEqual(document);
   });
+
+  it.each([
+    ['of one NUL', '%00'],
+    ['that ends with NUL', 'index.css%00'],
+    ['of 5,000 characters', 'a'.repeat(5_000)],
+  ])('has no file with a name %s, which is no defect', async (_what, name) => {
+    const reply = await fetch(`${api.url}/swagger-ui/static/${name}`);
+    expect([reply.status, await reply.json()]).toMatchObject([404, { code: 'not_found' }]);
+  });
 });

@@ -77,6 +77,9 @@ export function failureOf(error: unknown, bodyBytesMax = BODY_BYTES_MAX): Failur
       return fail('payload_too_large', `The body is larger than ${bodyBytesMax / 1_048_576} MiB`);
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return fail('unsupported_media_type', 'The Content-Type must be application/json');
+    // Of the explorer's files: a name that no file can have, such as one with NUL or of thousands of characters.
+    case 'FST_STATIC_FORBIDDEN_PATH':
+      return fail('not_found', 'There is no file with this name');
     default:
       return (
         clientMistake(error) ?? fail('internal_error', 'An unexpected error was logged under this request id')
