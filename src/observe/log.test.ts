@@ -109,7 +109,7 @@ describe('a text line', () => {
   it('is readable', () => {
     const { log, lines } = capture({ format: 'text', base: { worker: 2 } });
     log.warn({ port: 8080, host: 'a b' }, 'listening');
-    expect(lines).toEqual(['2026-01-01T00:00:00.123Z WARN  listening worker=2 port=8080 host=a b\n']);
+    expect(lines).toEqual(['2026-01-01T00:00:00.123Z WARN  listening worker=2 port=8080 host="a b"\n']);
   });
 
   it('shows the stack of an error on lines below', () => {
@@ -121,13 +121,20 @@ describe('a text line', () => {
   it('shows an error from outside the program on the same line', () => {
     const { log, lines } = capture({ format: 'text' });
     log.warn({ err: Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' }) }, 'away');
-    expect(lines).toEqual(['2026-01-01T00:00:00.123Z WARN  away err=connect ECONNREFUSED\n']);
+    expect(lines).toEqual(['2026-01-01T00:00:00.123Z WARN  away err="connect ECONNREFUSED"\n']);
   });
 
   it('escapes line breaks and terminal control characters', () => {
     const { log, lines } = capture({ format: 'text' });
     log.info({ path: '/x\nFAKE', agent: '\u001b[2J\u009b' }, 'a\rb');
     expect(lines.join('').slice(0, -1)).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/);
+  });
+
+  it('has no text that looks like another field, or changes the direction of the line', () => {
+    const { log, lines } = capture({ format: 'text' });
+    log.info({ key_id: 'me client_ip=192.0.2.1', sub: 'a"\u202eb\u2028', client_ip: '::1' }, 'größer 👍');
+    const fields = String.raw`key_id="me client_ip=192.0.2.1" sub="a\"\u202eb\u2028" client_ip=::1`;
+    expect(lines).toEqual([`2026-01-01T00:00:00.123Z INFO  größer 👍 ${fields}\n`]);
   });
 
   it('passes on text that is not JSON', () => {

@@ -5,6 +5,7 @@
  */
 import { pino } from 'pino';
 import { timestamp, type Clock } from '../lib/clock.ts';
+import { visibleJson } from '../lib/text/visible-json.ts';
 import type { LogOutput } from './log-output.ts';
 
 export type Logger = pino.Logger;
@@ -150,7 +151,7 @@ function partEnd(line: string, at: number): number {
   return TOKEN_PART.lastIndex;
 }
 
-/** `2026-01-31T12:00:00.000Z WARN  message key=value err=message`; a stack has its own lines. */
+/** `2026-01-31T12:00:00.000Z WARN  message key=value err="a message"`; a stack has its own lines. */
 export function textLine(json: string): string {
   let fields: Record<string, unknown>;
   try {
@@ -159,30 +160,28 @@ export function textLine(json: string): string {
     return json;
   }
   const { time, level, msg, err, ...rest } = fields;
-  const head = `${String(time)} ${String(level).toUpperCase().padEnd(5)} ${printable(msg ?? '')}`;
-  const pairs = Object.entries(rest).map(([name, value]) => ` ${name}=${printable(value)}`);
+  const head = `${String(time)} ${String(level).toUpperCase().padEnd(5)} ${printable(String(msg ?? ''))}`;
+  const pairs = Object.entries(rest).map(([name, value]) => ` ${name}=${fieldText(value)}`);
   return `${head}${pairs.join('')}${errorText(err)}\n`;
 }
 
 function errorText(err: unknown): string {
   if (typeof err !== 'object' || err === null) return '';
   const { stack, message } = err as { stack?: unknown; message?: unknown };
-  if (typeof stack !== 'string') return ` err=${printable(String(message))}`;
+  if (typeof stack !== 'string') return ` err=${fieldText(String(message))}`;
   return `\n${stack
     .split('\n')
-    .map((line) => `    ${withoutControls(line)}`)
+    .map((line) => `    ${printable(line)}`)
     .join('\n')}`;
 }
 
-/** Escapes values from outside, so that they cannot start a new line or control a terminal. */
-function printable(value: unknown): string {
-  const text = typeof value === 'string' ? value : JSON.stringify(value);
-  return withoutControls(text);
+/** A value from outside cannot start a new line, control a terminal, or look like the next field. */
+function fieldText(value: unknown): string {
+  if (typeof value !== 'string') return printable(JSON.stringify(value));
+  return /[\s"]/.test(value) ? visibleJson(value) : printable(value);
 }
 
-function withoutControls(text: string): string {
-  return text.replace(
-    /[\u0000-\u001f\u007f-\u009f]/g,
-    (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
+/** In a JSON text, exactly what controls a terminal or changes the direction of text is escaped. */
+function printable(text: string): string {
+  return text.replaceAll(/[^ -~]/gu, (character) => visibleJson(character).slice(1, -1));
 }
