@@ -269,7 +269,9 @@ export class UpstreamConnection extends UpstreamLink implements Upstream, Expiri
     }
     if (head.status < 200) return this.#readInterim(head, end, to);
     this.#state = 'body';
-    this.#reusable = head.persistent && head.framing !== BodyFraming.untilClose;
+    // A backend that was asked for another protocol may take the body of that request for the next request.
+    const isPlain = this.#upgrade === undefined;
+    this.#reusable = isPlain && head.persistent && head.framing !== BodyFraming.untilClose;
     this.#bodyRemaining = head.contentLength;
     if (head.framing === BodyFraming.chunked) this.#decoder.reset();
     this.#client?.onResponseHead(head);

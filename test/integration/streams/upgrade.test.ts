@@ -219,6 +219,19 @@ describe('upgrades in general', () => {
     client.end();
   });
 
+  it('leave no connection for other requests when they are refused: their body may be read as a request there', async () => {
+    const origin = await startRawOrigin(
+      (socket) => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno'),
+    );
+    closers.push(() => origin.close());
+    const proxy = await proxyTo({ backendPort: origin.port });
+    const body = 'GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n';
+    const upgrade = HANDSHAKE.replace('\r\n\r\n', `\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+    expect((await sendRaw(proxy.port, upgrade)).body).toBe('no');
+    expect((await sendRaw(proxy.port, 'GET /a/v1/next HTTP/1.1\r\nHost: a\r\n\r\n')).body).toBe('no');
+    expect(origin.received.map((text) => text.split(' ', 2)[1])).toEqual(['/ws', '/next']);
+  });
+
   it.each<[string, string, boolean]>([
     ['websocket', 'websocket', true],
     ['websocket', 'WebSocket', true],
