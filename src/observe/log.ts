@@ -160,7 +160,7 @@ export function textLine(json: string): string {
     return json;
   }
   const { time, level, msg, err, ...rest } = fields;
-  const head = `${String(time)} ${String(level).toUpperCase().padEnd(5)} ${printable(String(msg ?? ''))}`;
+  const head = `${String(time)} ${String(level).toUpperCase().padEnd(5)} ${printable(textOf(msg ?? ''))}`;
   const pairs = Object.entries(rest).map(([name, value]) => ` ${name}=${fieldText(value)}`);
   return `${head}${pairs.join('')}${errorText(err)}\n`;
 }
@@ -177,8 +177,11 @@ function errorText(err: unknown): string {
 
 /** A value from outside cannot start a new line, control a terminal, or look like the next field. */
 function fieldText(value: unknown): string {
-  if (typeof value !== 'string') return printable(JSON.stringify(value));
-  return /[\s"]/.test(value) ? visibleJson(value) : printable(value);
+  return typeof value === 'string' && /[\s"]/.test(value) ? visibleJson(value) : printable(textOf(value));
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
 /** In a JSON text, exactly what controls a terminal or changes the direction of text is escaped. */
