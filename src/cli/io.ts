@@ -1,4 +1,5 @@
 /** The parts of the process that commands use, as an argument, so that tests can replace them. */
+import { TERMINAL_CONTROLS } from '../lib/text/terminal-controls.ts';
 
 export interface CliIo {
   readonly env: (name: string) => string | undefined;
@@ -23,7 +24,9 @@ export interface CliIo {
 /** Ends a command with one plain message and exit code 1. */
 export class CliError extends Error {}
 
+const CONTROLS = new RegExp(String.raw`[\u0000-\u001F${TERMINAL_CONTROLS}]`, 'g');
+
 /** The text without characters that control a terminal, including those that change the direction of writing. */
 export function printable(text: string): string {
-  return text.replaceAll(/[\u0000-\u001F\u007F-\u009F\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]/g, '?');
+  return text.replaceAll(CONTROLS, '?');
 }

@@ -3,9 +3,10 @@
  * data stays the same. Also without characters that YAML allows only as an escape, or that some of its readers take
  * for the end of a line. Pure.
  */
+import { TERMINAL_CONTROLS } from './terminal-controls.ts';
 
 /** JSON.stringify escapes those below U+0020 itself. Such a character is always inside a text. */
-const UNSAFE = /[\u007F-\u009F\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069\uFEFF\uFFFE\uFFFF]/g;
+const UNSAFE = new RegExp(String.raw`[${TERMINAL_CONTROLS}\uFEFF\uFFFE\uFFFF]`, 'g');
 
 /** @param value plain data */
 export function visibleJson(value: unknown, indent?: number): string {
