@@ -36,7 +36,7 @@ import { upstreamPath } from '../proxy/upstream-path.ts';
 import { BODY_TOO_LARGE } from '../proxy/downstream/request-body.ts';
 import { malformed } from '../proxy/reasons.ts';
 import { responseFields } from '../proxy/respond.ts';
-import { tunnelledProtocol } from '../http/fields/switch-protocol.ts';
+import { requestedUpgrade } from '../http/fields/switch-protocol.ts';
 import { upstreamFailed } from '../proxy/upstream/upstream-failure.ts';
 import { upstreamRequestHead } from '../proxy/upstream/upstream-head.ts';
 
@@ -167,7 +167,7 @@ function forwardedRun(exchange: ExchangeView, route: Route): Outcome {
   const { connection, path, suffixStart } = exchange;
   const { head } = connection;
   const isWhole = head.framing === BodyFraming.none || head.contentLength === 0;
-  const upgrade = isWhole ? tunnelledProtocol(head.upgrade) : undefined;
+  const upgrade = requestedUpgrade(head);
   const target = upstreamPath(route, path, suffixStart);
   const backend = backendOf(exchange, route);
   const expects = head.expectContinue && !isWhole;

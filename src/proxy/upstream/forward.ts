@@ -28,7 +28,7 @@ import { RequestStream, type RequestStreamOwner } from './request-stream.ts';
 import { ResponseRelay } from './response-relay.ts';
 import { authenticatesConnection } from '../../http/fields/connection-credentials.ts';
 import { HeaderKind } from '../../http/heads/header-kind.ts';
-import { tunnelledProtocol } from '../../http/fields/switch-protocol.ts';
+import { requestedUpgrade } from '../../http/fields/switch-protocol.ts';
 import { Tunnel } from './tunnel.ts';
 import type { RequestSource, SwitchedConnection, Upstream, UpstreamClient } from './upstream.ts';
 import type { UpstreamFailure } from './upstream-failure.ts';
@@ -107,9 +107,7 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
     this.#owner = owner;
     this.#body = body;
     this.#timeouts = route.policy.timeouts;
-    const { head, body: received } = exchange.connection;
-    const isWhole = received.complete && exchange.buffer === undefined;
-    this.#upgrade = isWhole ? tunnelledProtocol(head.upgrade) : undefined;
+    this.#upgrade = requestedUpgrade(exchange.connection.head);
   }
 
   /** @param fresh use a new connection */

@@ -219,17 +219,36 @@ describe('upgrades in general', () => {
     client.end();
   });
 
-  it('leave no connection for other requests when they are refused: their body may be read as a request there', async () => {
+  it('leave no connection for other requests when they are refused: it may be read as another protocol there', async () => {
     const origin = await startRawOrigin(
       (socket) => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno'),
     );
     closers.push(() => origin.close());
     const proxy = await proxyTo({ backendPort: origin.port });
-    const body = 'GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n';
-    const upgrade = HANDSHAKE.replace('\r\n\r\n', `\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
-    expect((await sendRaw(proxy.port, upgrade)).body).toBe('no');
+    expect((await sendRaw(proxy.port, HANDSHAKE)).body).toBe('no');
     expect((await sendRaw(proxy.port, 'GET /a/v1/next HTTP/1.1\r\nHost: a\r\n\r\n')).body).toBe('no');
     expect(origin.received.map((text) => text.split(' ', 2)[1])).toEqual(['/ws', '/next']);
+  });
+
+  it.each<[string, number]>([
+    ['with its head', 0],
+    ['after its head', 1],
+  ])('are not asked for by a request with a body, which arrives %s', async (_when, apart) => {
+    const origin = await startRawOrigin((socket, received) => {
+      if (received.endsWith('body')) socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
+    });
+    closers.push(() => origin.close());
+    const proxy = await proxyTo({ backendPort: origin.port });
+    const client = await connectRaw(proxy.port);
+    const head = HANDSHAKE.replace('\r\n\r\n', '\r\nContent-Length: 4\r\n\r\n');
+    client.write(apart === 0 ? `${head}body` : head);
+    if (apart > 0) {
+      await untilHolds(() => origin.received.length > 0, 'the head is passed on before its body');
+      client.write('body');
+    }
+    expect((await client.response()).body).toBe('ok');
+    expect(origin.received.join('')).not.toMatch(/^(?:Connection|Upgrade):/im);
+    client.end();
   });
 
   it.each<[string, string, boolean]>([
