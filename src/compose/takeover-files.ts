@@ -12,7 +12,7 @@ import { hasOpen, type PidFile } from '../control/takeover/pid-file.ts';
 import { unixSocketProblem } from '../control/unix-socket/unix-listener.ts';
 import type { Settings } from '../settings/settings.ts';
 import { makeFolder } from '../storage/make-folder.ts';
-import { GatewayLock } from '../storage/sqlite/gateway-lock.ts';
+import { GatewayLock, hasHardLink } from '../storage/sqlite/gateway-lock.ts';
 import { listenError, startError, StartError } from './start-error.ts';
 
 /**
@@ -115,6 +115,10 @@ function announced(pidFile: PidFile | undefined, from: number, log: Logger): num
   }
 }
 
+const HARD_LINK =
+  'the database file has a second name (a hard link): a process that opens it by that name destroys it, and a ' +
+  'backup that is this link changes with it; make the other file a copy, by "headgate copy"';
+
 /** How often the lock is tried that a gateway which is taken over still has, or whose folder is not there yet. */
 const LOCK_AGAIN_MS = 1_000;
 
@@ -131,6 +135,7 @@ export interface DatabaseLock {
  */
 export function databaseLock(file: string | undefined, isTakeover: boolean, log: Logger): DatabaseLock {
   if (file === undefined) return { take: () => {}, release: () => {} };
+  if (hasHardLink(file)) log.warn({ file }, HARD_LINK);
   const lock = new GatewayLock(file);
   let timer: NodeJS.Timeout | undefined;
   const isOver = (): boolean => {

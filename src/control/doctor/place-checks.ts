@@ -3,6 +3,7 @@ import { accessSync, constants, statfsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { systemCode, systemReason } from '../../lib/error-message.ts';
 import type { DatabaseLocation } from '../database/database-location.ts';
+import { hasHardLink } from '../../storage/sqlite/gateway-lock.ts';
 import { error, ok, warning, type Finding } from './finding.ts';
 
 /** Below this the disk may fill within a day of history. */
@@ -19,7 +20,13 @@ export function placeChecks({ kind, file, snapshotFile, folder }: DatabaseLocati
   const secrets = SECRETS.map((name) => join(folder, name));
   const files = [file, ...besides(file, '-wal', '-shm'), snapshotFile, ...besides(snapshotFile, '.targets')];
   const found = [...files, ...secrets].filter((path) => path !== undefined).flatMap(fileChecks);
+  if (file !== undefined && hasHardLink(file)) found.push(hardLink(file));
   return [...(found.length > 0 ? found : [ok('files', folder)]), ...[...folders].flatMap(diskChecks)];
+}
+
+function hardLink(file: string): Finding {
+  const detail = `"${file}" has a second name (a hard link): a process that opens it by that name destroys it`;
+  return warning('files', detail, 'make the other file a copy, by "headgate copy"');
 }
 
 function besides(path: string | undefined, ...ends: string[]): string[] {

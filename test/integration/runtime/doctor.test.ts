@@ -1,5 +1,14 @@
 /** `headgate doctor` on a machine with each thing wrong in turn. */
-import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { DatabaseSync } from 'node:sqlite';
 import { tmpdir } from 'node:os';
@@ -192,13 +201,15 @@ describe('headgate doctor', () => {
     });
   });
 
-  it('warns of files that others may read or own', async () => {
+  it('warns of files that others may read or own, and of a database with a second name', async () => {
     mkdirSync(join(folder, 'data'));
     writeFileSync(join(folder, 'data/admin-token'), 'secret', { mode: 0o644 });
     writeFileSync(database(), '', { mode: 0o600 });
     chownSync(database(), UNPRIVILEGED_ID, UNPRIVILEGED_ID);
+    linkSync(database(), join(folder, 'backup.db'));
     const { wrong, healthy } = await doctor();
     expect(healthy).toBe(true);
+    expect(wrong).toMatch(/files warning: ".*headgate\.db" has a second name \(a hard link\)/);
     expect(wrong).toMatch(/files warning: other users may use ".*admin-token" \(mode 644\)/);
     expect(wrong).toMatch(/files warning: ".*headgate\.db" belongs to the user 65534, and this is 0/);
   });
