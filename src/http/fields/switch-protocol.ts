@@ -16,8 +16,8 @@ export function tunnelledProtocol(upgrade: string | undefined): string | undefin
 }
 
 /**
- * The protocol that a request asks its backend to switch to. None for a request with a body: a server may ignore Upgrade
- * (RFC 9110 section 7.8), and backends disagree where such a body ends and the other protocol begins.
+ * The protocol that a request asks its backend to switch to. None for a request with a body: a server may ignore
+ * Upgrade (RFC 9110 section 7.8), and backends disagree where such a body ends and the other protocol begins.
  */
 export function requestedUpgrade(
   head: Pick<RequestHead, 'upgrade' | 'framing' | 'contentLength'>,
