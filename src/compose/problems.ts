@@ -168,7 +168,7 @@ function traceProblems({ traces }: Parts): FoundProblem[] {
   const queuedBytes = traces?.facts.traces?.queuedBytes ?? 0;
   const detail = `${problem}. The data of failed exports is lost; ${counted(queuedBytes, 'byte of spans waits', 'bytes of spans wait')}`;
   const link = { kind: 'settings', setting: 'GATEWAY_OTEL__ENDPOINT' } as const;
-  return [found('warning', 'traces_not_exported', detail, link, traces?.problemSinceMs)];
+  return [found('warning', 'telemetry_not_exported', detail, link, traces?.problemSinceMs)];
 }
 
 function collectorFileProblems({ collectorFiles }: Parts): FoundProblem[] {

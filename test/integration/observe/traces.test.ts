@@ -529,7 +529,7 @@ describe('a collector', () => {
       await until(async () => (await metric(gateway, FAILED)) === 2);
       const [problem] = await problemsOf(gateway);
       expect(problem).toMatchObject({
-        code: 'traces_not_exported',
+        code: 'telemetry_not_exported',
         detail: expect.stringContaining('the collector answers 400'),
       });
       expect(Date.parse(problem?.since ?? '')).toBeGreaterThanOrEqual(fromMs);

@@ -46,7 +46,7 @@ export const PROBLEMS = {
   disk_full: 'The disk of the database is nearly full',
   history_not_compacted: 'Old history of the configuration could not be removed',
   log_lines_dropped: 'Log lines were dropped',
-  traces_not_exported: 'Telemetry does not reach its collector',
+  telemetry_not_exported: 'Telemetry does not reach its collector',
   webhook_failing: 'A webhook fails',
   events_given_up: 'Events could not be delivered to webhooks',
   events_dropped: 'Events were not recorded',
