@@ -26,6 +26,8 @@ export interface ImportedPattern {
   readonly isWider?: boolean;
   /** Of a path that no pattern can express: what its segments match, where that is known. */
   readonly matchers?: SegmentMatchers | undefined;
+  /** Paths below it that the route does not match. */
+  readonly excluded?: readonly Segments[];
 }
 
 export interface ImportedBackend {

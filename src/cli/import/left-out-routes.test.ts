@@ -136,6 +136,31 @@ describe('import traefik', () => {
   });
 
   it.each([
+    ['PathPrefix(`/one`) && !PathPrefix(`/one/health`)', false],
+    ['!PathPrefix(`/one/health`, `/two`)', false],
+    ['Path(`/one/{rest:.+}`)', false],
+    ['PathRegexp(`docs|keys`)', false],
+    // Requests without the header reach the later one in Traefik as well.
+    ['PathPrefix(`/one`) && Headers(`X-Debug`, `1`)', true],
+  ])('does not leave requests of the rule %s to a later router with a longer path', (rule, isServed) => {
+    const app = traefikApp(
+      {},
+      {
+        middlewares: { inside: { ipAllowList: { sourceRange: ['10.0.0.0/8'] } } },
+        routers: {
+          secure: { rule, service: 'one', middlewares: ['inside'], priority: 100 },
+          docs: { rule: 'PathPrefix(`/one/docs/v1`)', service: 'one', priority: 1 },
+          health: { rule: 'PathPrefix(`/one/health`)', service: 'one', priority: 2 },
+        },
+      },
+    );
+    expect(['/one/docs/v1/a', '/one/health/a'].map((path) => servesAt(app, path))).toEqual([
+      isServed,
+      isServed || rule.includes('!'),
+    ]);
+  });
+
+  it.each([
     ['with a part that matches slashes', { rule: 'Path(`/one/{rest:[a-z/]+}`)' }],
     ['to a service without servers that can be read', { rule: 'PathPrefix(`/one`)', service: 'unread' }],
     ['to a service of another provider', { rule: 'PathPrefix(`/one`)', service: 'one@docker' }],

@@ -209,10 +209,9 @@ function beginningOf({ pattern }: Placed): string {
 /** The paths of a route that keeps requests out, and that go to the other one here. */
 function takenFrom(taking: Placed, { route, pattern }: Placed): Segments[] {
   const isFirst = byPriority(taking, { pattern }) < 0;
-  const mayBeOther = pattern.matchers !== undefined || taking.pattern.segments.some(isParameter);
   const isTaken =
     route.isLeftOut === true
-      ? taking.pattern.isWider === true || (pattern.isWider === true && mayBeOther && !isFirst)
+      ? taking.pattern.isWider === true || (pattern.isWider === true && !isFirst)
       : taking.pattern.isWider === true && isFirst;
   if (!isTaken || taking.route === route || !opens(taking.route, route)) return [];
   return waysOf(taking.pattern.segments)
@@ -248,8 +247,20 @@ function isOpened(pattern: ImportedPattern, wider: ImportedPattern): boolean {
 }
 
 /** Whether the pattern is known to be wider than its route at this path. */
-function isApart({ matchers = [] }: ImportedPattern, path: Segments): boolean {
-  return path.some((segment, index) => isLiteral(segment) && matchers[index]?.test(segment) === false);
+function isApart({ matchers = [], excluded = [] }: ImportedPattern, path: Segments): boolean {
+  return (
+    path.some((segment, index) => isLiteral(segment) && matchers[index]?.test(segment) === false) ||
+    excluded.some((one) => covers(one, path))
+  );
+}
+
+/** Whether the first pattern takes all requests of the other one. */
+function covers(one: Segments, path: Segments): boolean {
+  return waysOf(path).every((way) =>
+    waysOf(one).some((each) =>
+      listed(intersection(each, way)).some((both) => shapeOf(both) === shapeOf(way)),
+    ),
+  );
 }
 
 function hasSameBackend(one: ImportedRoute, other: ImportedRoute): boolean {

@@ -44,6 +44,7 @@ function matchOf(
   let isWider = false;
   let segmentMatchers: SegmentMatchers | undefined;
   const hosts: AskedHost[] = [];
+  const excluded: Segments[] = [];
   for (const { name, args, isNegated } of matchers) {
     const shown = `${isNegated ? '!' : ''}${name}(${args.map((arg) => `\`${arg}\``).join(', ')})`;
     const leaveOut = (why: string, nearest?: string): void => {
@@ -56,6 +57,7 @@ function matchOf(
     if (isNegated) {
       leaveOut('a route cannot exclude requests');
       isWider = true;
+      excluded.push(...args.flatMap((arg) => excludedPaths(name, arg)));
     } else if (NAMES_HOST.includes(name) && hosts.length === 0) {
       // One finding for all names.
       hosts.push(...args.map((text, index) => ({ text, lost: index === 0 ? lost : () => undefined })));
@@ -91,6 +93,7 @@ function matchOf(
       isTextPrefix,
       isWider,
       matchers: segmentMatchers,
+      excluded,
     })),
     hosts: isLeftOut ? [] : hosts,
     isLeftOut,
@@ -116,6 +119,13 @@ function methodsOf(
   if (asked.includes('GET') && !asked.includes('HEAD'))
     router.changed('also allows HEAD, because it allows GET', undefined, 'rule');
   return own;
+}
+
+/** Paths that a negated matcher keeps from the rule: none where that cannot be told, and no more than it does. */
+function excludedPaths(name: string, arg: string): Segments[] {
+  const literals = literalSegments(arg);
+  if (literals === undefined || !['Path', 'PathPrefix'].includes(name)) return [];
+  return [name === 'Path' ? literals : [...literals, '*']];
 }
 
 /** A path that takes at least all requests of one that cannot be expressed. */
