@@ -69,9 +69,14 @@ export function served(app: App): string[] {
 
 /** Whether a GET of the path reaches a backend. */
 export function servesAt(app: App, path: string): boolean {
+  return servedBy(app, path) !== undefined;
+}
+
+/** The host of the backend that a GET of the path reaches; undefined for none. */
+export function servedBy(app: App, path: string): string | undefined {
   const out = createMatchResult<null>();
   matchRequest(compiled(app.versions), path, false, 'GET', fullShare, out);
-  return out.code === undefined && out.route !== undefined;
+  return out.code === undefined ? out.route?.revision.backend.host : undefined;
 }
 
 /** The versions of an app with managed endpoints, as the proxy reads them. */

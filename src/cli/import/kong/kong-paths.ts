@@ -75,6 +75,8 @@ function readRegex(source: string): KongPath | Problem {
     const isLast = index === parts.length - 2;
     const segment = segmentOf(part, isLast, segments.length + 1, differences);
     if (segment === undefined) return { problem: NOT_PLAIN, isRegex: true };
+    // A rest that is not empty.
+    if (segment === '*' && part.includes('+')) segments.push(`{p${segments.length + 1}}`);
     segments.push(segment);
     isWider ||= isParameter(segment) && !isAnySegment(part);
   }
@@ -82,7 +84,7 @@ function readRegex(source: string): KongPath | Problem {
     return {
       isRegex: true,
       patterns: [segments],
-      stripped: segments.length - 1,
+      stripped: parts.length - 2,
       isTextPrefix: false,
       isWider,
       differences,
@@ -189,10 +191,7 @@ function segmentOf(part: string, isLast: boolean, number: number, differences: s
   const body = inner ?? part;
   const parameter = `{${name ?? `p${number}`}}`;
   if (isAnySegment(part)) return parameter;
-  if (isLast && (body === '.*' || body === '.+')) {
-    if (body === '.+') differences.push('also matches an empty rest');
-    return '*';
-  }
+  if (isLast && (body === '.*' || body === '.+')) return '*';
   if (isOneSegment(body)) {
     differences.push(`matches any one segment in place of ${body}`);
     return parameter;
