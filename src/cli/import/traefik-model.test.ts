@@ -23,10 +23,10 @@ const path = fc
   .map((names) => `/${names.join('/')}`);
 const regex = fc.constantFrom('a|c', 'b$', '^/a/.+', '^/a/[^/]+$', '^/(a|b)/c', '^/a(b)?/c', '^/[ab]/c');
 const condition: fc.Arbitrary<Condition> = fc.oneof(
-  path.map((text) => ({ text: `Path(\`${text}\`)`, matches: (asked) => asked === text })),
+  path.map<Condition>((text) => ({ text: `Path(\`${text}\`)`, matches: (asked) => asked === text })),
   { weight: 3, arbitrary: path.map(prefix) },
   fc.constant(prefix('/')),
-  regex.map((text) => ({
+  regex.map<Condition>((text) => ({
     text: `PathRegexp(\`${text}\`)`,
     matches: (asked) => new RegExp(text).test(asked),
   })),
