@@ -387,7 +387,7 @@ export const discoveryWords = {
   changedAt: 'Last change',
   stale: 'Fails since',
   doubted: (targets: number): string =>
-    `the last lookup found only ${targets.toLocaleString('en')}, which are used once the next lookup finds the same`,
+    `the last lookup found only ${targets.toLocaleString('en')}, which are used if the next lookup finds the same, or if no lookup finds more for 30 seconds`,
   doubt: 'In doubt',
   leftOut: 'More than a revision can have',
   notes: 'Not used',

@@ -20,6 +20,7 @@ import type { Discovery, Revision } from '../../model/resources.ts';
 import { createLogger } from '../../observe/log.ts';
 import { ConfigState } from '../cluster/config-state.ts';
 import { DiscoveryWatch } from './discovery-watch.ts';
+import { DOUBT_MS_MAX, DOUBTED_LOOKS_MAX } from './found-set.ts';
 import { LOOKS_MAX } from './lane.ts';
 
 const COUNT = 10_000;
@@ -162,6 +163,29 @@ it('says once that a source fails, and once that it works again', async () => {
     'discovery works again',
     'discovered targets have changed',
   ]);
+});
+
+it('a source that finds few targets, and other ones each time, is believed in the end', async () => {
+  const dns = await server();
+  let aheadMs = 0;
+  const clock = { ...systemClock, monotonicMs: () => performance.now() + aheadMs };
+  const discovery: Discovery = { type: 'dns', host: 'few.test', port: 80 };
+  dns.setA('few.test', ['10.0.0.1', '10.0.0.2', '10.0.0.3'], 0);
+  const { state, watch } = start({ dns, clock, count: 1, minIntervalMs: 100, discovery: () => discovery });
+  const revision = state.discovered.revision('r0');
+  const health = () => revision && watch.healthOf(revision);
+  await until(() => health()?.targets === 3, 10_000);
+  for (let answer = 1; answer <= DOUBTED_LOOKS_MAX; answer += 1) {
+    const asked = dns.count('A few.test');
+    dns.setA('few.test', [`10.0.1.${answer}`], 0);
+    aheadMs += DOUBT_MS_MAX / (DOUBTED_LOOKS_MAX - 1);
+    await until(() => dns.count('A few.test') > asked && health()?.doubted === 1, 10_000);
+    expect(health()?.targets).toBe(3);
+  }
+  dns.setA('few.test', ['10.0.1.99'], 0);
+  aheadMs += 2_000;
+  await until(() => health()?.targets === 1, 10_000);
+  expect(health()?.doubted).toBeNull();
 });
 
 it('a source that waits for long is reported as stale, and a removed one frees its place', async () => {

@@ -64,7 +64,14 @@ interface Watched extends InLane {
   error: string | undefined;
   notes: readonly string[];
   leftOut: number;
-  doubted: readonly FoundTarget[] | undefined;
+  doubted: DoubtedSet | undefined;
+}
+
+interface DoubtedSet {
+  readonly targets: readonly FoundTarget[];
+  /** Look-ups in a row, and the time of the first one. */
+  readonly looks: number;
+  readonly sinceMs: number;
 }
 
 export interface DiscoveryDeps {
@@ -150,7 +157,7 @@ export class DiscoveryWatch {
       changed_at: at(watched?.changedAtMs),
       stale_since: at(watched?.staleSinceMs),
       error: watched?.error ?? null,
-      doubted: watched?.doubted?.length ?? null,
+      doubted: watched?.doubted?.targets.length ?? null,
       left_out: watched?.leftOut ?? 0,
       notes: [...(watched?.notes ?? [])],
     };
@@ -309,13 +316,16 @@ export class DiscoveryWatch {
 
   #compare(watched: Watched, targets: readonly FoundTarget[]): LookOutcome {
     const inUse = watched.source.targets;
-    const next = nextSet(inUse, watched.doubted, targets);
+    const nowMs = this.#deps.clock.monotonicMs();
+    const { doubted } = watched;
+    const { looks = 0, sinceMs = nowMs } = doubted ?? {};
+    const next = nextSet(inUse, doubted && { ...doubted, forMs: nowMs - sinceMs }, targets);
     const fields = { source: watched.text, targets: targets.length, before: inUse.length };
-    const isNew = watched.doubted === undefined;
-    watched.doubted = next.kind === 'doubted' ? next.targets : undefined;
+    watched.doubted =
+      next.kind === 'doubted' ? { targets: next.targets, looks: looks + 1, sinceMs } : undefined;
     if (next.kind === 'same') return 'same';
     if (next.kind === 'doubted') {
-      if (isNew)
+      if (doubted === undefined)
         this.#deps.log.warn(
           fields,
           'discovery finds less than half of the targets; they are looked up again',

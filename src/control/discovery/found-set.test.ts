@@ -2,7 +2,14 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import type { FoundTarget } from '../../model/resources.ts';
-import { boundedSet, changedPlaces, FOUND_MAX, nextSet } from './found-set.ts';
+import {
+  boundedSet,
+  changedPlaces,
+  DOUBT_MS_MAX,
+  DOUBTED_LOOKS_MAX,
+  FOUND_MAX,
+  nextSet,
+} from './found-set.ts';
 
 const target = (number: number, weight = 100): FoundTarget => ({
   host: `10.0.0.${number}`,
@@ -22,9 +29,28 @@ it.each([
   ['less than half, but others than before', [1, 2, 3], [2], [1], 'doubted'],
   ['the same again after a doubt', [1, 2, 3], [1], [1, 2, 3], 'same'],
 ] as const)('%s', (_name, inUse, doubted, found, kind) => {
-  const next = nextSet(set(...inUse), doubted && set(...doubted), set(...found));
+  const doubt = doubted && { targets: set(...doubted), looks: 1, forMs: 1_000 };
+  const next = nextSet(set(...inUse), doubt, set(...found));
   expect(next.kind).toBe(kind);
   if (next.kind !== 'same') expect(next.targets).toEqual(set(...found));
+});
+
+it('less than half is used in the end, although each answer is another one', () => {
+  const kindAfter = (looks: number, forMs: number): string =>
+    nextSet(set(1, 2, 3), { targets: set(8), looks, forMs }, set(9)).kind;
+  expect(kindAfter(DOUBTED_LOOKS_MAX, DOUBT_MS_MAX)).toBe('taken');
+  // The next look-up may come late.
+  expect(kindAfter(1, DOUBT_MS_MAX)).toBe('doubted');
+  expect(kindAfter(DOUBTED_LOOKS_MAX, DOUBT_MS_MAX - 1)).toBe('doubted');
+});
+
+it('names of a service that lead to one place are one target with their weights, in whatever order they come', () => {
+  const one = { host: '10.0.0.1', port: 80, weight: 10, foundAs: 'a.internal', service: 'shop.internal' };
+  const other = { ...one, weight: 30, foundAs: 'b.internal' };
+  const joined = [{ ...one, weight: 40 }];
+  expect(boundedSet([one, other]).targets).toEqual(joined);
+  expect(boundedSet([other, one]).targets).toEqual(joined);
+  expect(boundedSet([one, one]).targets).toEqual([one]);
 });
 
 it('a weight or a zone that changes is a change', () => {

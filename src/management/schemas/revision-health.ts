@@ -107,7 +107,7 @@ const DiscoveryHealthSchema = Type.Object(
     ),
     doubted: nullable(
       count(
-        'Number of targets that the last look-up found, if it was less than half of the targets in use: they are used if the next look-up finds the same. null: there was no such drop.',
+        'Number of targets that the last look-up found, if it was less than half of the targets in use: they are used if the next look-up finds the same, or if no look-up finds more for 30 seconds. null: there was no such drop.',
       ),
     ),
     left_out: count(
