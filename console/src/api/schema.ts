@@ -279,7 +279,7 @@ export type NodesEnvelope = { readonly status: number; readonly message: string;
 
 export type NotRestoredKey = { readonly app: string; readonly key: string; readonly id: string; readonly reasons: readonly ("deleted" | "expired" | "value" | "inactive" | "scopes" | "expires_at")[] };
 
-export type OpenApiImport = { readonly config: unknown; readonly base_version: number | null; readonly operations: number; readonly notes: readonly (string)[]; readonly notes_total: number };
+export type OpenApiImport = { readonly config: unknown; readonly base_version: number; readonly operations: number; readonly notes: readonly (string)[]; readonly notes_total: number };
 
 export type OpenApiImportEnvelope = { readonly status: number; readonly message: string; readonly data: OpenApiImport; readonly warnings?: readonly (Warning)[] | undefined };
 

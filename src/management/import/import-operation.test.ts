@@ -16,7 +16,7 @@ describe('POST /import/openapi', () => {
   it('answers a configuration that a plan takes, and what is not in it, and writes nothing', async () => {
     const { status, body } = await imported({ document: DOCUMENT });
     expect(status).toBe(200);
-    expect(body.data).toMatchObject({ operations: 3 - 1, base_version: null, notes_total: 1 });
+    expect(body.data).toMatchObject({ operations: 3 - 1, base_version: 0, notes_total: 1 });
     expect(body.data.notes).toEqual(['HEAD /orders: the endpoint of GET also serves HEAD']);
     const { shop } = body.data.config.apps;
     expect(shop).toMatchObject({ name: 'Shop', gateway_path: '/shop' });
@@ -42,6 +42,14 @@ describe('POST /import/openapi', () => {
       backend_port: 9,
       endpoints: { 'POST /orders': {}, 'GET /orders': { is_active: false } },
     });
+  });
+
+  it('does not replace an app that was created after the conversion', async () => {
+    const { config, base_version } = (await imported({ app: 'raced', document: DOCUMENT })).body.data;
+    await api.post('/apps', { name: 'Mine', slug: 'raced', gateway_path: '/raced' });
+    const refused = await api.post('/config/apply', { config, base_version });
+    expect(refused.status).toBe(409);
+    expect((await api.get('/apps/raced')).body.data.name).toBe('Mine');
   });
 
   it('takes YAML as text', async () => {

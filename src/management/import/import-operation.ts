@@ -7,7 +7,7 @@ import { Type, type Static } from 'typebox';
 import { FOREIGN_DEPTH_MAX } from '../../declaration/foreign-limits.ts';
 import { jsonSchema } from '../../model/json-schema.ts';
 import { SLUG_PATTERN } from '../../model/patterns.ts';
-import { closed, nullable } from '../../model/schema-pieces.ts';
+import { closed } from '../../model/schema-pieces.ts';
 import type { ConfigReader } from '../../storage/repository.ts';
 import { Admission } from '../api/admission.ts';
 import { answer, invalid } from '../api/failure.ts';
@@ -57,13 +57,11 @@ const ImportedSchema = Type.Object(
     config: Type.Unknown({
       description: 'The app as a declared tree, for `POST /config/plan` and `POST /config/apply`.',
     }),
-    base_version: nullable(
-      Type.Integer({
-        minimum: 0,
-        description:
-          'The config version in which the app was read, for `base_version` of an apply. null: the app is new.',
-      }),
-    ),
+    base_version: Type.Integer({
+      minimum: 0,
+      description:
+        'The config version in which the app was read, or did not exist, for `base_version` of an apply: without it, an apply undoes what others have changed since.',
+    }),
     operations: Type.Integer({ minimum: 0, description: 'Number of operations of the description.' }),
     notes: Type.Array(Type.String(), {
       description: `What could not be carried over, with the reason; at most ${NOTES_MAX}.`,
@@ -115,24 +113,28 @@ export function importOperation({ repository, convertDescription }: ManagementCo
       admission.runAlone(async () => {
         const input = body as ImportInput;
         const known = await repository.read((reader) => knownApp(reader, input.app));
-        const made = await convertDescription({ ...input, known: known?.app });
+        const made = await convertDescription({ ...input, known: known.app });
         if ('problem' in made) return invalid([{ pointer: `/${made.field}`, detail: made.problem }]);
-        return answer(200, 'Description converted', { ...made, base_version: known?.version ?? null });
+        return answer(200, 'Description converted', { ...made, base_version: known.version });
       }),
   };
 }
 
 interface KnownApp {
-  readonly app: Readonly<Record<string, unknown>>;
+  /** undefined: it does not exist. */
+  readonly app: Readonly<Record<string, unknown>> | undefined;
   readonly version: number;
 }
 
 /** The app as it is declared, without its keys, which an import does not change. */
-async function knownApp(reader: ConfigReader, slug: string): Promise<KnownApp | undefined> {
+async function knownApp(reader: ConfigReader, slug: string): Promise<KnownApp> {
+  const version = await reader.configVersion();
   const found = await reader.findApp(slug);
   const tree = found?.slug === slug ? await reader.loadAppTree(found.id) : undefined;
-  if (tree === undefined) return undefined;
-  const { apps = {} } = treeOf([{ tree, keys: [] }]) as { readonly apps?: Record<string, KnownApp['app']> };
+  if (tree === undefined) return { app: undefined, version };
+  const { apps = {} } = treeOf([{ tree, keys: [] }]) as {
+    readonly apps?: Record<string, NonNullable<KnownApp['app']>>;
+  };
   const { keys: _keys, ...app } = apps[slug] ?? {};
-  return { app, version: await reader.configVersion() };
+  return { app, version };
 }

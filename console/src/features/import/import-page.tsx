@@ -23,10 +23,9 @@ interface Planned {
 }
 
 /** The call that makes the change. */
-const applyOptions = ({ imported, plan }: Planned, app: string) => {
-  const base = imported.base_version ?? plan.base_version;
-  return { body: { config: imported.config, base_version: base, message: importWords.reason(app) } };
-};
+const applyOptions = ({ imported: { config, base_version } }: Planned, app: string) => ({
+  body: { config, base_version, message: importWords.reason(app) },
+});
 
 export function ImportPage(): ReactNode {
   const mayEdit = useMay('editor');

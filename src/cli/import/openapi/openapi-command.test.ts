@@ -1,6 +1,9 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { startManagement, type Fixture, type Json } from '../../../management/management.fixture.ts';
 import { headgate, type Outcome } from '../../cli.fixture.ts';
@@ -94,6 +97,27 @@ describe('headgate import openapi', () => {
       ),
     );
   });
+
+  it.each(['/config?app=shop', '/config/plan'])(
+    'does not replace an app that another user creates right after %s',
+    async (path) => {
+      const mine = { name: 'Mine', slug: 'shop', gateway_path: '/mine' };
+      await using relay = await relayTo(api, async (called) => {
+        if (called === `/api/v1${path}`) await api.post('/apps', mine);
+      });
+      const outcome = await headgate(
+        relay,
+        ['import', 'openapi', '-', '--app', 'shop', '--apply'],
+        {},
+        JSON.stringify(SHOP),
+      );
+      expect(outcome.code).toBe(1);
+      expect(outcome.err).toMatch(
+        /^(?:The app "shop" was created meanwhile. Nothing was changed|The plan was made on config version 0, but 1 is in force)/,
+      );
+      expect(await shop()).toEqual({ name: 'Mine', gateway_path: '/mine' });
+    },
+  );
 
   it('makes a managed app with a backend from the first server', async () => {
     const { code } = await run(SHOP, '--apply');
@@ -239,3 +263,32 @@ describe('headgate import openapi', () => {
     expect(err).toContain(message);
   });
 });
+
+/** The management API behind a server that tells which call it has answered, before the client has the answer. */
+async function relayTo({ url }: Fixture, answered: (path: string) => Promise<void>) {
+  const relay = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const { method = '', url: path = '', headers } = request;
+    const body = method === 'GET' ? null : await text(request);
+    const { authorization = '', 'content-type': type = '' } = headers;
+    const answer = await fetch(new URL(path, url), {
+      method,
+      body,
+      headers: { authorization, ...(type !== '' && { 'content-type': type }) },
+    });
+    const content = await answer.text();
+    await answered(path);
+    response
+      .writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? '' })
+      .end(content);
+  };
+  const server = createServer((request, response) => void relay(request, response));
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    [Symbol.asyncDispose]: async (): Promise<void> => {
+      server.closeAllConnections();
+      await new Promise((done) => server.close(done));
+    },
+  };
+}

@@ -87,19 +87,31 @@ async function knownApp(client: GatewayClient, slug: string): Promise<KnownApp |
   }
 }
 
+/** @param knownVersion the config version in which the app was read; undefined: it did not exist */
 async function planned(
   client: GatewayClient,
   config: object,
-  flags: OpenApiFlags,
-  baseVersion: number | undefined,
+  { app, apply }: OpenApiFlags,
+  knownVersion: number | undefined,
 ): Promise<ShownPlan> {
-  const base = baseVersion === undefined ? {} : { base_version: baseVersion };
-  const body = { config, ...(flags.apply === true && { message: 'import openapi', ...base }) };
-  return (await client.call(
-    'POST',
-    flags.apply === true ? '/config/apply' : '/config/plan',
-    body,
-  )) as ShownPlan;
+  const plan = async (): Promise<ShownPlan> =>
+    (await client.call('POST', '/config/plan', { config })) as ShownPlan;
+  if (apply !== true) return plan();
+  const version = knownVersion ?? versionWithout(app, await plan());
+  const body = { config, message: 'import openapi', base_version: version };
+  return (await client.call('POST', '/config/apply', body)) as ShownPlan;
+}
+
+/**
+ * The config version of a plan that creates the app.
+ * @throws CliError when the app exists by now: the import would remove what it has
+ */
+function versionWithout(app: string, { base_version: version, changes }: ShownPlan): number {
+  const isNew = changes.some(
+    ({ change, type, path }) => change === 'create' && type === 'app' && path[0] === app,
+  );
+  if (!isNew) throw new CliError(`The app "${app}" was created meanwhile. Nothing was changed; import again`);
+  return version;
 }
 
 function notesText({ notes, operations }: ImportedTree): string {
