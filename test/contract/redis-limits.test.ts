@@ -29,7 +29,7 @@ import { awakeMs } from '../support/measure/steady.ts';
 let redis: TestRedis;
 const opened: { store: LeasedLimitStore; server: RedisLimitServer }[] = [];
 /** Why counters were refused, and why the store was not used at all. */
-const told = { refusals: [] as string[], outages: [] as string[] };
+const told = { refusals: [] as string[], outages: [] as string[], stillOut: [] as string[] };
 let rules = 0;
 
 beforeAll(async () => {
@@ -38,6 +38,7 @@ beforeAll(async () => {
 afterEach(() => {
   told.refusals = [];
   told.outages = [];
+  told.stillOut = [];
   for (const { store, server } of opened.splice(0)) {
     store.stop();
     server.close();
@@ -74,6 +75,7 @@ async function openStore(url = redis.url, nodes = { count: 2, rank: 0 }, timeout
     mode: 'leased',
     timeoutMs,
     onOutage: (reason) => told.outages.push(reason),
+    onStillOut: (reason) => told.stillOut.push(reason),
     onRecovery: connected,
     onCounterRefused: (reason) => told.refusals.push(reason),
   });
@@ -257,7 +259,9 @@ describe('a server that refuses', () => {
     await store.take(rule, '', now());
     await expect.poll(() => store.isConnected).toBe(false);
     expect(told.refusals).toEqual([]);
-    expect(told.outages).toEqual([expect.stringMatching(/^NOPERM .*; allow this user EVAL/)]);
+    const reason = expect.stringMatching(/^NOPERM .*; allow this user EVAL/) as string;
+    expect(told.outages).toEqual([reason]);
+    await expect.poll(() => told.stillOut).toContainEqual(reason);
   });
 });
 

@@ -13,6 +13,7 @@ import { after } from '../../limits/timers.ts';
 import type { Logger } from '../../observe/log.ts';
 import { memoryShares } from '../../settings/memory-shares.ts';
 import type { Settings } from '../../settings/settings.ts';
+import { limitStoreLog } from '../reporting/limit-store-log.ts';
 
 export interface WorkerLimits {
   readonly store: LimitStore;
@@ -36,8 +37,6 @@ export interface WorkerLimitsDeps {
 const START_WAIT_MS = 1_000;
 /** Time for sending back unused leases. */
 const CLOSE_WAIT_MS = 20;
-/** Least interval between log lines about outages. */
-const LOG_MS = 10_000;
 
 export async function createWorkerLimits(deps: WorkerLimitsDeps): Promise<WorkerLimits> {
   const { settings, limitMemory, workerNumber } = deps;
@@ -47,7 +46,7 @@ export async function createWorkerLimits(deps: WorkerLimitsDeps): Promise<Worker
   const { RedisLimitServer } = await import('../../limits/shared/redis/redis-server.ts');
   const server = new RedisLimitServer({ url: redisUrl, keyPrefix, connectTimeoutMs });
   const clock = deps.clock ?? systemClock;
-  const report = outageLog(deps.log, clock);
+  const report = limitStoreLog(deps.log, clock);
   await server.connect(START_WAIT_MS);
   let started = (): void => undefined;
   const ready = new Promise<void>((done) => (started = done));
@@ -65,6 +64,7 @@ export async function createWorkerLimits(deps: WorkerLimitsDeps): Promise<Worker
       report.outage(reason);
       started();
     },
+    onStillOut: report.stillOut,
     onRecovery: () => {
       report.recovery();
       started();
@@ -81,38 +81,6 @@ export async function createWorkerLimits(deps: WorkerLimitsDeps): Promise<Worker
       store.stop();
       await new Promise<void>((done) => void after(CLOSE_WAIT_MS, done));
       server.close();
-    },
-  };
-}
-
-/** One line for an outage and one for its end; an unstable store does not flood the log. */
-function outageLog(log: Logger, clock: Clock) {
-  let loggedMs = -Infinity;
-  let outages = 0;
-  let isLogged = false;
-  const sometimes = (text: string): ((reason: string) => void) => {
-    let toldMs = -Infinity;
-    return (reason) => {
-      if (clock.monotonicMs() - toldMs < LOG_MS) return;
-      toldMs = clock.monotonicMs();
-      log.warn({ reason }, text);
-    };
-  };
-  return {
-    partLost: sometimes('a server of the limit store is unreachable; on_store_failure applies to its limits'),
-    counterRefused: sometimes('the limit store refuses a counter; on_store_failure applies to it'),
-    outage: (reason: string): void => {
-      outages += 1;
-      if (clock.monotonicMs() - loggedMs < LOG_MS) return;
-      loggedMs = clock.monotonicMs();
-      isLogged = true;
-      log.warn({ reason, outages }, 'the limit store is unreachable; on_store_failure applies');
-      outages = 0;
-    },
-    recovery: (): void => {
-      if (!isLogged) return;
-      isLogged = false;
-      log.info('the limit store is reachable again');
     },
   };
 }

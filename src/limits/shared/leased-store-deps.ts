@@ -21,6 +21,8 @@ export interface LeasedStoreDeps {
   /** How long a request waits for the store. */
   readonly timeoutMs: number;
   readonly onOutage: (reason: string) => void;
+  /** Called after each unsuccessful probe during an outage. */
+  readonly onStillOut?: (reason: string) => void;
   readonly onRecovery: () => void;
   /** Called when one of several servers does not answer while others do. */
   readonly onPartLost?: (reason: string) => void;

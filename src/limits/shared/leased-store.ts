@@ -87,6 +87,7 @@ export class LeasedLimitStore implements LimitStore {
         deps.server.grant(this.#probe(), (reply, reason) => done(reply ? '' : reason || 'no reply')),
       reconnect: () => deps.server.reconnect(),
       onOpen: (reason) => this.#onOutage(reason),
+      onStillOpen: (reason) => deps.onStillOut?.(reason),
       onRefused: (reason) => deps.onCounterRefused?.(reason),
       onClose: () => {
         this.#tellDebts();

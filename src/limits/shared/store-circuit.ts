@@ -31,6 +31,8 @@ export interface CircuitDeps {
   readonly probe: (done: (reason: string) => void) => void;
   readonly reconnect: () => void;
   readonly onOpen: (reason: string) => void;
+  /** A further probe has failed, perhaps for another reason. */
+  readonly onStillOpen: (reason: string) => void;
   /** The store has refused a call, and answers others: one bad counter must not take the others from it. */
   readonly onRefused: (reason: string) => void;
   readonly onClose: () => void;
@@ -50,7 +52,7 @@ export class StoreCircuit {
   #stopped = false;
   /** A probe after a refusal is under way. */
   #isChecking = false;
-  /** An outage is reported once, including one at the start. */
+  /** The beginning of an outage is reported once, including one at the start. */
   #told = false;
 
   /** Starts open and probes at once, since the state of the store is unknown. */
@@ -150,7 +152,8 @@ export class StoreCircuit {
   }
 
   #tell(reason: string): void {
-    if (this.#told || this.#stopped) return;
+    if (this.#stopped) return;
+    if (this.#told) return this.#deps.onStillOpen(reason);
     this.#told = true;
     this.#deps.onOpen(reason);
   }
