@@ -1,7 +1,8 @@
 /**
- * What the log says about the limit store: a line for an outage and one for its end, and no more than one in ten seconds
- * for a store that comes and goes. An outage that begins sooner is logged late, if it lasts, so the last line is true.
- * When the reason changes meanwhile, such as from a lost connection to a refused password, the new one is logged, too.
+ * What the log says about the limit store: a line for an outage and one for its end, and no more than one in ten
+ * seconds for a store that comes and goes. An outage that begins sooner is logged late if it lasts, so that the last
+ * line is true. When the reason changes meanwhile, such as from a lost connection to a refused password, the new one is
+ * logged, too.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../observe/log.ts';
@@ -12,12 +13,12 @@ export const LOG_MS = 10_000;
 export const REASONS_MAX = 8;
 
 export interface LimitStoreLog {
-  outage(reason: string): void;
+  readonly outage: (reason: string) => void;
   /** The outage lasts; called often. */
-  stillOut(reason: string): void;
-  recovery(): void;
-  partLost(reason: string): void;
-  counterRefused(reason: string): void;
+  readonly stillOut: (reason: string) => void;
+  readonly recovery: () => void;
+  readonly partLost: (reason: string) => void;
+  readonly counterRefused: (reason: string) => void;
 }
 
 export function limitStoreLog(log: Logger, clock: Clock): LimitStoreLog {
