@@ -186,6 +186,8 @@ it('a source that finds few targets, and other ones each time, is believed in th
   aheadMs += 2_000;
   await until(() => health()?.targets === 1, 10_000);
   expect(health()?.doubted).toBeNull();
+  // The first look-up that found this address is believed.
+  expect(watch.counts.get('dns')?.doubted).toBe(DOUBTED_LOOKS_MAX);
 });
 
 it('a source that waits for long is reported as stale, and a removed one frees its place', async () => {
