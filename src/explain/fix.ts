@@ -85,7 +85,11 @@ export function fixOf(facts: ExchangeFacts, lookups: FixLookups): Fix | null {
     case 'upstream_bad_response':
     case 'upstream_timeout':
     case 'upstream_denied':
-      return fix('fix_backend', `Fix the backend ${facts.backend}. ${detailOf(facts)}`, ofRevision(facts));
+      return fix(
+        'fix_backend',
+        `Repair the backend ${facts.backend}, or correct how the revision reaches it. ${detailOf(facts)}`,
+        ofRevision(facts),
+      );
     case 'no_targets':
       return fix(
         'fix_backend',

@@ -66,7 +66,11 @@ export const RECORD_WARNINGS = {
   },
   tls_settings_unused: {
     title: '`backend_tls` is set, but the gateway connects to the backend without TLS',
-    advice: 'Set `backend_scheme` to `https`',
+    advice: 'Set `backend_scheme` to `https`, or `backend_tls` to null',
+  },
+  authority_not_used: {
+    title: '`backend_tls` has a `ca`, but `verify` is false: any certificate of the backend is accepted',
+    advice: 'Set `backend_tls.verify` to true, or leave `ca` out',
   },
   grpc_web_without_http2: {
     title: '`grpc_web` is true for a backend that is asked over HTTP/1.1: its calls are passed on unchanged',

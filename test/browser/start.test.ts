@@ -177,9 +177,9 @@ it('says that a backend is down, and what to do', async () => {
   await page.getByRole('button', { name: 'Create the app' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Create the app' }).click();
   await page.getByRole('button', { name: 'Send', exact: true }).click();
-  await page.getByText('The backend does not answer').waitFor();
+  await page.getByText('The gateway got no answer from the backend').waitFor();
   await page.getByText(`cannot connect (ECONNREFUSED)`).waitFor();
-  await page.getByText(/Start it, or correct the address/).waitFor();
+  await page.getByText(/If it does not run, start it/).waitFor();
   expect(await axe(page)).toEqual([]);
   await screenshot(page, 'start-backend-down');
   expectNoProblems();

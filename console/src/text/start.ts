@@ -92,9 +92,9 @@ export const tryWords = {
   bytesBody: 'The body is not text; it is shown in Base64.',
   cutBody: 'The rest of the body is not shown.',
   refusedBy: 'The gateway refused it',
-  unreachable: 'The backend does not answer',
+  unreachable: 'The gateway got no answer from the backend',
   unreachableAdvice: (backend: string): string =>
-    `Is it running, and can this machine reach it? Start it, or correct the address (${backend}), then send the request again. In a container 127.0.0.1 is the container itself.`,
+    `If it does not run, start it. If this machine cannot reach ${backend}, correct the address; in a container 127.0.0.1 is the container itself. If the message names something else, such as the certificate, change that in the backend or in the revision. Then send the request again.`,
   correctBackend: 'Correct the backend',
   refusedAsMeant: 'That is what should happen: this API asks for a key.',
   works: 'It works: the backend has answered through the gateway.',

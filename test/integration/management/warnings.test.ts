@@ -318,6 +318,9 @@ describe('revisions', () => {
     expect(await write('PUT', `${revisions}/r2`, strange)).toEqual([
       '/backend_tls/client_certificate client_certificate_missing',
     ]);
+    const loose = { ...plain, backend_port: 443, backend_tls: { ca: TLS_PAIR.cert, verify: false } };
+    expect(await write('PUT', `${revisions}/r2`, loose)).toEqual(['/backend_tls/verify authority_not_used']);
+    expect(await write('PATCH', `${revisions}/r2`, { backend_tls: { verify: true } })).toEqual([]);
     const listed = { revision: 'r3', discovery: { type: 'file', path: 'billing.yaml' } };
     expect(await write('POST', revisions, listed)).toEqual(['/discovery discovery_folder_not_set']);
     const web = { ...plain, backend_port: 443, default_policy: { grpc_web: true } };

@@ -90,7 +90,12 @@ function backendWarnings(app: App, revision: Revision, rules: RuleContext): Warn
     found.push(warning('scheme_and_port_differ', '/backend_port', what));
   }
   if (scheme === 'http' && tls !== null) {
-    found.push(warning('tls_settings_unused', '/backend_tls', 'The backend_scheme is "http"'));
+    const what = 'The backend_scheme is "http", so backend_tls has no effect';
+    found.push(warning('tls_settings_unused', '/backend_tls', what));
+  }
+  if (scheme === 'https' && tls?.verify === false && tls.ca !== undefined) {
+    const what = 'With verify false any certificate of the backend is accepted, and ca has no effect';
+    found.push(warning('authority_not_used', '/backend_tls/verify', what));
   }
   if (discovery?.type === 'file' && readsTargetFiles === false) {
     const what = `The file "${discovery.path}" is not read`;
