@@ -113,7 +113,7 @@ const commands: Commands = {
   },
   examine: async () => {
     const { examine } = await import('./control/doctor/examination.ts');
-    return examine({ settings: readSettings(process.env), version, clock: systemClock });
+    return examine({ settings: readSettings(process.env), version, clock: systemClock, env });
   },
 };
 

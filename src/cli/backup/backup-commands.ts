@@ -42,7 +42,7 @@ function show(path: string, { header, end }: BackupSummary, flags: OutputFlags, 
   io.out(`Written and read back: ${path}, config version ${version}.\n`);
   io.out(`Rows: ${rows.map(([table, count]) => `${table} ${count}`).join(', ')}.\n`);
   io.out(
-    'It does not contain the key of the secrets in policies: keep that key as well, in another place.\n',
+    'It does not contain the secret key, which decrypts the secrets of policies and webhooks: keep it as well, in another place.\n',
   );
 }
 

@@ -27,10 +27,16 @@ export interface ExaminationDeps {
   /** Version of Headgate. */
   readonly version: string;
   readonly clock: Clock;
+  readonly env: (name: string) => string | undefined;
 }
 
 /** Findings in the order in which an operator would look. A check that fails itself is also a finding. */
-export async function examine({ settings: result, version, clock }: ExaminationDeps): Promise<Finding[]> {
+export async function examine({
+  settings: result,
+  version,
+  clock,
+  env,
+}: ExaminationDeps): Promise<Finding[]> {
   const settings = 'settings' in result ? result.settings : undefined;
   const found = [versionCheck(version), ...settingChecks(result), ...machineChecks(settings, readText)];
   const located = settings === undefined ? undefined : locateDatabase(settings);
@@ -40,7 +46,7 @@ export async function examine({ settings: result, version, clock }: ExaminationD
   const files = database?.file === undefined ? [] : [database.file];
   found.push(...(await clockChecks(clock, [process.execPath, ...files], pause)));
   if (settings === undefined || database === undefined) return [...found, notChecked()];
-  return [...found, ...(await settingsInPlace(settings, database, clock))];
+  return [...found, ...(await settingsInPlace(settings, database, { clock, env }))];
 }
 
 /** Without it, a report with one error would look like a machine with one. */
@@ -55,12 +61,12 @@ function notChecked(): Finding {
 async function settingsInPlace(
   settings: Settings,
   database: DatabaseLocation,
-  clock: Clock,
+  { clock, env }: Pick<ExaminationDeps, 'clock' | 'env'>,
 ): Promise<Finding[]> {
   const servingPid = servingPidOf(settings, database);
   const looks: readonly (readonly [string, () => Finding[] | Promise<Finding[]>])[] = [
     ['files', () => placeChecks(database)],
-    ['files', () => namedFileChecks(settings)],
+    ['files', () => namedFileChecks(settings, env)],
     ['ports', () => portChecks(settings, servingPid)],
     ['sockets', () => socketChecks(settings, servingPid)],
     ['database', () => databaseChecks(database, settings, clock, servingPid)],

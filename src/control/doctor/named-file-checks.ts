@@ -1,10 +1,13 @@
 /**
- * Checks whether the files and folders that settings name can be read, and whether those for collectors can be used.
- * The content of others is not looked at here.
+ * Checks whether the files and folders that settings name can be read, and whether those for collectors and the
+ * configuration can be used. The content of others is not looked at here.
  */
 import { accessSync, constants, statSync } from 'node:fs';
+import { errorLine } from '../../declaration/field-lines.ts';
 import { systemReason } from '../../lib/error-message.ts';
+import { counted } from '../../lib/text/counted.ts';
 import type { OtelConnection, Settings } from '../../settings/settings-types.ts';
+import { readConfigFile } from '../config-file/read-config-file.ts';
 import { readConnectionFiles } from '../reporting/collector-files.ts';
 import { error, ok, warning, type Finding } from './finding.ts';
 
@@ -16,8 +19,23 @@ interface Named {
   readonly isOptional?: true;
 }
 
-export function namedFileChecks(settings: Settings): Finding[] {
-  return [...readableChecks(settings), ...collectorChecks(settings)];
+type Env = (name: string) => string | undefined;
+
+/** @param env for the references in configuration files */
+export function namedFileChecks(settings: Settings, env: Env): Finding[] {
+  return [...readableChecks(settings), ...configurationChecks(settings, env), ...collectorChecks(settings)];
+}
+
+/** What stops the start, as far as the files themselves show it. */
+function configurationChecks({ configFile }: Settings, env: Env): Finding[] {
+  if (configFile === undefined || problemOf(configFile, 'either') !== undefined) return [];
+  const { result } = readConfigFile(configFile, env);
+  if (!('problems' in result)) return [];
+  const { problems } = result;
+  const more = problems.length > 1 ? `, and ${counted(problems.length - 1, 'more problem')}` : '';
+  const first = problems.slice(0, 1).map(errorLine).join('');
+  const fix = `correct the file; headgate config validate ${configFile} lists all problems`;
+  return [error('files', `GATEWAY_CONFIG_FILE: ${first}${more}`, fix)];
 }
 
 /** What stops the start, of files that can be read: each problem once, though signals share files. */

@@ -33,7 +33,11 @@ export async function portChecks(
     if (failure === undefined) found.push(ok('ports', `${at} is free`));
     else
       found.push(
-        error('ports', `${at}: ${systemReason(failure)}${ownerText(owner)}`, fixOf(failure, setting)),
+        error(
+          'ports',
+          `${at}: ${systemReason(failure)}${ownerText(failure, owner)}`,
+          fixOf(failure, setting),
+        ),
       );
   }
   return found;
@@ -46,8 +50,9 @@ interface Owner {
   readonly folder: string;
 }
 
-function ownerText(owner: Owner | undefined): string {
-  return owner === undefined
+/** The owner of the same port at another address is not the reason of another failure. */
+function ownerText(failure: unknown, owner: Owner | undefined): string {
+  return owner === undefined || systemCode(failure) !== 'EADDRINUSE'
     ? ''
     : `: process ${owner.pid} (${basename(owner.program)}, in the folder ${owner.folder}) has it`;
 }

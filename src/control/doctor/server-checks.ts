@@ -18,6 +18,7 @@ import { parseRedisUrl, redisAddress } from '../../model/redis-url.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { DatabaseEmpty, SchemaBehind } from '../../storage/storage-errors.ts';
 import { isServed } from '../../storage/sqlite/gateway-lock.ts';
+import { secretKeyFileProblem } from '../../storage/secrets/secret-key.ts';
 import { lookAtSqlite } from '../../storage/sqlite/look-at-sqlite.ts';
 import { sealingOf, type DatabaseLocation } from '../database/database-location.ts';
 import { CLOCK_FIX, clockAheadMs, isClockWrong, wrongClockText } from '../database/clock-watch.ts';
@@ -50,7 +51,16 @@ export async function databaseChecks(
     servingPid === undefined
       ? sqliteCheck(database.file, settings.database.autoMigrate ?? true)
       : ok('database', `"${database.file}" is served by process ${servingPid}`);
-  return [found, ...secretKeyChecks(sealingOf(database), undefined)];
+  return [found, ...keyFileChecks(database), ...secretKeyChecks(sealingOf(database), undefined)];
+}
+
+/** A start reads the file only if the setting has no key. */
+function keyFileChecks({ file, secretKeys }: DatabaseLocation): Finding[] {
+  const problem = file === undefined || secretKeys !== undefined ? undefined : secretKeyFileProblem(file);
+  if (problem === undefined) return [];
+  const fix =
+    'copy the key back from where you keep it, and let only the user of the gateway read it (chmod 600). For a new database, remove the file: the first start makes a key';
+  return [error('secret key', problem, fix)];
 }
 
 function sqliteCheck(file: string, autoMigrate: boolean): Finding {

@@ -116,6 +116,17 @@ export function existingSecretBox(databasePath: string, keys: SecretKeys | undef
   }
 }
 
+/** Why the file beside a database stops the start; undefined if it does not, or does not exist. */
+export function secretKeyFileProblem(databasePath: string): string | undefined {
+  try {
+    readKeyFile(secretKeyFile(databasePath));
+    return undefined;
+  } catch (error) {
+    if (error instanceof StorageUnavailable) return error.message;
+    throw error;
+  }
+}
+
 /** Reads the keys; undefined if the file does not exist. */
 function readKeyFile(file: string): SecretKeys | undefined {
   const text = attempt(`Cannot read the secret key "${file}"`, 'a file that Headgate may read', () => {

@@ -119,14 +119,18 @@ describe('headgate doctor', () => {
 
   it('says that an address is not of this machine, and why PostgreSQL and the limit store do not answer', async () => {
     const [ofDatabase, ofStore] = [await freePort(), await freePort()];
+    server = createServer().listen(0, '127.0.0.1');
+    await new Promise((done) => server?.once('listening', done));
+    const { port } = server.address() as AddressInfo;
     const { wrong } = await doctor({
       GATEWAY_SERVER__HOST: '192.0.2.1',
-      GATEWAY_SERVER__PORT: '9090',
+      GATEWAY_SERVER__PORT: String(port),
       GATEWAY_DATABASE_URL: `postgres://me:hunter2@127.0.0.1:${ofDatabase}/headgate`,
       GATEWAY_REDIS_URL: `redis://:hunter3@127.0.0.1:${ofStore}`,
     });
-    expect(wrong).toMatch(
-      /ports error: management on 192\.0\.2\.1:9090: this machine does not have that address/,
+    // Without the process that has the same port at another address.
+    expect(wrong.split('\n')).toContain(
+      `ports error: management on 192.0.2.1:${port}: this machine does not have that address`,
     );
     expect(wrong).toMatch(
       /database error: Cannot open the database postgres:\/\/127\.0\.0\.1:\d+\/headgate: .*ECONNREFUSED/,
@@ -174,6 +178,13 @@ describe('headgate doctor', () => {
     expect(findings.filter(({ check, state }) => check === 'files' && state === 'ok')).toHaveLength(1);
     const file = await doctor({ GATEWAY_CONFIG_FILE: missing, GATEWAY_DATABASE_URL: '' });
     expect(file.wrong).toContain(`files error: GATEWAY_CONFIG_FILE: "${missing}": it does not exist`);
+    const config = join(folder, 'config.yaml');
+    writeFileSync(config, 'apps:\n  shop: {gateway_pth: "${env:SHOP}"}\n');
+    const wrongFile = { GATEWAY_CONFIG_FILE: config, GATEWAY_DATABASE_URL: '' };
+    expect((await doctor({ ...wrongFile, SHOP: '/shop' })).wrong).toContain(
+      `files error: GATEWAY_CONFIG_FILE: ${config}:2:3: /apps/shop/gateway_path is required, and 1 more problem`,
+    );
+    expect((await doctor(wrongFile)).wrong).toContain('needs the environment variable SHOP');
   });
 
   it('looks into the files for collectors, as the start does', async () => {
@@ -187,6 +198,15 @@ describe('headgate doctor', () => {
     expect(wrong.split('\n').filter((line) => line.startsWith('files'))).toEqual([
       `files error: Cannot use GATEWAY_OTEL__CLIENT_KEY_FILE, or GATEWAY_OTEL__TRACES_CLIENT_KEY_FILE, "${key}": certificate and key do not belong together`,
     ]);
+  });
+
+  it('says that the file of the secret key has no key, unless a setting replaces it', async () => {
+    mkdirSync(join(folder, 'data'), { mode: 0o700 });
+    writeFileSync(join(folder, 'data/secret-key'), 'short', { mode: 0o600 });
+    expect((await doctor()).wrong).toMatch(
+      /^secret key error: Cannot use the secret key ".*data\/secret-key": the file does not contain a key/m,
+    );
+    expect((await doctor({ GATEWAY_SECRET_KEY: '1'.repeat(64) })).healthy).toBe(true);
   });
 
   it('says that the secret key is being changed', async () => {
