@@ -18,8 +18,8 @@ import { parseRedisUrl, redisAddress } from '../../model/redis-url.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { DatabaseEmpty, SchemaBehind } from '../../storage/storage-errors.ts';
 import { isServed } from '../../storage/sqlite/gateway-lock.ts';
-import { secretKeyFileProblem } from '../../storage/secrets/secret-key.ts';
-import { lookAtSqlite } from '../../storage/sqlite/look-at-sqlite.ts';
+import { secretKeyFileProblem, wantedKey } from '../../storage/secrets/secret-key.ts';
+import { lookAtSqlite, type SqliteLook } from '../../storage/sqlite/look-at-sqlite.ts';
 import { sealingOf, type DatabaseLocation } from '../database/database-location.ts';
 import { CLOCK_FIX, clockAheadMs, isClockWrong, wrongClockText } from '../database/clock-watch.ts';
 import { openDatabase } from '../database/open-database.ts';
@@ -47,26 +47,39 @@ export async function databaseChecks(
         'name a file in GATEWAY_DATABASE_URL',
       ),
     ];
-  const found =
-    servingPid === undefined
-      ? sqliteCheck(database.file, settings.database.autoMigrate ?? true)
-      : ok('database', `"${database.file}" is served by process ${servingPid}`);
-  return [found, ...keyFileChecks(database), ...secretKeyChecks(sealingOf(database), undefined)];
-}
-
-/** A start reads the file only if the setting has no key. */
-function keyFileChecks({ file, secretKeys }: DatabaseLocation): Finding[] {
-  const problem = file === undefined || secretKeys !== undefined ? undefined : secretKeyFileProblem(file);
-  if (problem === undefined) return [];
-  const fix =
-    'copy the key back from where you keep it, and let only the user of the gateway read it (chmod 600). For a new database, remove the file: the first start makes a key';
-  return [error('secret key', problem, fix)];
-}
-
-function sqliteCheck(file: string, autoMigrate: boolean): Finding {
-  if (isServed(file))
-    return ok('database', `"${file}" is served by a gateway whose process cannot be seen from here`);
+  const { file } = database;
+  const keyChecks = (needsKey: boolean): Finding[] => [
+    ...keyFileChecks(database, needsKey),
+    ...secretKeyChecks(sealingOf(database), undefined),
+  ];
+  if (servingPid !== undefined)
+    return [ok('database', `"${file}" is served by process ${servingPid}`), ...keyChecks(false)];
+  if (isServed(file)) {
+    const unseen = `"${file}" is served by a gateway whose process cannot be seen from here`;
+    return [ok('database', unseen), ...keyChecks(false)];
+  }
   const look = lookAtSqlite(file);
+  const found = sqliteCheck(file, look, settings.database.autoMigrate ?? true);
+  return [found, ...keyChecks(look.state === 'readable' && look.needsKey)];
+}
+
+/** What a start says of the file of the secret key, which it reads only if the setting has no key. */
+function keyFileChecks(database: DatabaseLocation, needsKey: boolean): Finding[] {
+  const { file, secretKeys } = database;
+  if (file === undefined || secretKeys !== undefined) return [];
+  const problem = secretKeyFileProblem(file);
+  const back =
+    'copy the file secret-key back from where you keep it, readable only for the gateway’s user (chmod 600)';
+  if (problem !== undefined)
+    return [
+      error('secret key', problem, `${back}; for a new database, remove it: the first start makes a key`),
+    ];
+  if (!needsKey || sealingOf(database).box !== undefined) return [];
+  const wanted = `"${file}" contains encrypted secrets, and there is no key for them; expected ${wantedKey(file)}`;
+  return [error('secret key', wanted, back)];
+}
+
+function sqliteCheck(file: string, look: SqliteLook, autoMigrate: boolean): Finding {
   switch (look.state) {
     case 'missing':
       return ok('database', `"${file}" will be made at the first start`);

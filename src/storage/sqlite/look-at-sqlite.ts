@@ -7,6 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { DatabaseSync } from 'node:sqlite';
 import { messageOf } from '../../lib/error-message.ts';
 import { MIGRATIONS } from '../migrate.ts';
+import { SEALED_COLUMNS } from '../secrets/sealed-columns.ts';
 
 export type SqliteLook =
   | { readonly state: 'missing' }
@@ -19,6 +20,8 @@ export type SqliteLook =
       readonly pending: readonly string[];
       /** Migrations that this program does not know. */
       readonly unknown: readonly string[];
+      /** Whether it can be opened only with its secret key, as far as this program knows its schema. */
+      readonly needsKey: boolean;
     };
 
 export function lookAtSqlite(path: string): SqliteLook {
@@ -35,7 +38,7 @@ export function lookAtSqlite(path: string): SqliteLook {
     const names = tables.map(({ name }) => String(name));
     if (!names.includes('schema_migration'))
       return names.length === 0
-        ? { state: 'readable', pending: MIGRATIONS.map(({ name }) => name), unknown: [] }
+        ? { state: 'readable', pending: MIGRATIONS.map(({ name }) => name), unknown: [], needsKey: false }
         : { state: 'unusable', reason: 'it belongs to another program' };
     const applied = database
       .prepare('select name from schema_migration')
@@ -46,8 +49,22 @@ export function lookAtSqlite(path: string): SqliteLook {
       state: 'readable',
       pending: known.filter((name) => !applied.includes(name)),
       unknown: applied.filter((name) => !known.includes(name)),
+      needsKey: needsKey(database, names),
     };
   } catch (failure) {
     return { state: 'unusable', reason: messageOf(failure) };
   }
+}
+
+/** Not for the secrets of the history: the start does without them. */
+function needsKey(database: DatabaseSync, tables: readonly string[]): boolean {
+  return SEALED_COLUMNS.some(({ belongsTo, table, column }) => {
+    if (belongsTo === 'history' || !tables.includes(table)) return false;
+    const columns = database.prepare('select name from pragma_table_info(?)').all(table);
+    if (!columns.some(({ name }) => name === column)) return false;
+    const pattern = belongsTo === 'policies' ? '%":"enc:v%' : '%enc:v%';
+    return (
+      database.prepare(`select 1 from ${table} where ${column} like ? limit 1`).get(pattern) !== undefined
+    );
+  });
 }

@@ -209,6 +209,18 @@ describe('headgate doctor', () => {
     expect((await doctor({ GATEWAY_SECRET_KEY: '1'.repeat(64) })).healthy).toBe(true);
   });
 
+  it('says that the key of the secrets in the database is missing, as after a restore', async () => {
+    mkdirSync(join(folder, 'data'), { mode: 0o700 });
+    const held = new DatabaseSync(database());
+    held.exec('create table schema_migration (name text); create table webhook (id text, secret text)');
+    held.exec("insert into webhook values ('1', 'enc:v1:abcdefgh:AAAA')");
+    held.close();
+    chmodSync(database(), 0o600);
+    expect((await doctor()).wrong).toContain('contains encrypted secrets, and there is no key for them');
+    writeFileSync(join(folder, 'data/secret-key'), '1'.repeat(64), { mode: 0o600 });
+    expect((await doctor()).healthy).toBe(true);
+  });
+
   it('says that the secret key is being changed', async () => {
     const [first, second] = ['1'.repeat(64), '2'.repeat(64)];
     expect((await doctor({ GATEWAY_SECRET_KEY: first })).wrong).not.toContain('secret key');
