@@ -16,7 +16,7 @@ import {
 import { isOutOfMemory } from '../../limits/shared/redis/store-refusals.ts';
 import { parseRedisUrl, redisAddress } from '../../model/redis-url.ts';
 import type { Settings } from '../../settings/settings.ts';
-import { DatabaseEmpty, SchemaBehind } from '../../storage/storage-errors.ts';
+import { DatabaseEmpty, SchemaBehind, StorageRefused } from '../../storage/storage-errors.ts';
 import { isServed } from '../../storage/sqlite/gateway-lock.ts';
 import { secretKeyFileProblem, wantedKey } from '../../storage/secrets/secret-key.ts';
 import { lookAtSqlite, type SqliteLook } from '../../storage/sqlite/look-at-sqlite.ts';
@@ -131,11 +131,15 @@ async function postgresChecks(
     const isBehind = failure instanceof DatabaseEmpty || failure instanceof SchemaBehind;
     if (isBehind && settings.database.autoMigrate === true)
       return [ok('database', 'PostgreSQL answers; the next start makes or updates its tables')];
-    const fix = isBehind
-      ? `${MIGRATE}, or set GATEWAY_AUTO_MIGRATE=true`
-      : 'check host, user, password and pg_hba.conf of the server, whether it is the primary, and GATEWAY_DATABASE_URL';
+    const fix = isBehind ? `${MIGRATE}, or set GATEWAY_AUTO_MIGRATE=true` : postgresFix(failure);
     return [error('database', detail, fix)];
   }
+}
+
+function postgresFix(failure: unknown): string {
+  return failure instanceof StorageRefused
+    ? 'correct what the message names: a setting, its file, or the database'
+    : 'check host, user, password and pg_hba.conf of the server, whether it is the primary, and GATEWAY_DATABASE_URL';
 }
 
 /** Added to the time that an attempt to connect may take. */

@@ -327,6 +327,12 @@ describe('headgate doctor', () => {
       expect((await doctor({ ...env, GATEWAY_DATABASE_URL: url })).wrong).toMatch(
         /secret key warning: 1 stored value cannot be decrypted \(webhooks\)/,
       );
+      const { findings } = await doctor({ GATEWAY_DATABASE_URL: url });
+      // Not to look at the host and the password: the server answers.
+      expect(findings.find(({ check, state }) => check === 'database' && state === 'error')).toMatchObject({
+        detail: expect.stringContaining('it contains encrypted secrets, but there is no key for them'),
+        fix: expect.stringContaining('correct what the message names'),
+      });
     } finally {
       await postgres.stop();
     }
