@@ -75,6 +75,10 @@ describe('the command line', () => {
       ['--server', 'http://127.0.0.1:9090', 'apps', 'list'],
       'error: the option "--server" stands before the command; expected it behind, as in "headgate apps … --server"',
     ],
+    [['app', '--help'], 'error: unknown command "app"; did you mean "apps"?'],
+    [['help', 'app'], 'error: unknown command "app"; did you mean "apps"?'],
+    [['apps', 'lst', '-h'], 'error: unknown command "apps lst"; did you mean "list"?'],
+    [['apps', 'help', 'lst'], 'error: unknown command "apps lst"; did you mean "list"?'],
     [['start', '--prot', '8081'], 'error: unknown option "--prot"'],
   ])('%j is answered in two lines, and starts nothing', async (args, line) => {
     const { started, exitCode, errors } = await run(...args);

@@ -90,8 +90,18 @@ function refuseUnknownCommands(groups: readonly Command[], path: readonly string
     group.on('command:*', ([name = '']: readonly string[]) =>
       group.error(`error: ${unknownCommand(name, namesOf(group), words)}`),
     );
+    group.on('beforeHelp', () => {
+      const name = unknownWord(group);
+      if (name !== undefined) group.emit('command:*', [name]);
+    });
     refuseUnknownCommands(group.commands, words);
   }
+}
+
+/** The word in whose place a command was expected: with --help behind it, the help of the parent would hide that. */
+function unknownWord(parent: Command): string | undefined {
+  const word = parent.args.find((arg) => arg !== 'help');
+  return word === undefined || word.startsWith('-') || namesOf(parent).includes(word) ? undefined : word;
 }
 
 function namesOf(program: Command): string[] {
@@ -107,6 +117,11 @@ export function createProgram(version: string, commands: Commands, io: CliIo, as
     .version(version)
     // The whole help would push the error out of a window.
     .showHelpAfterError('Add --help to see the commands, arguments, options and examples.');
+  const refuse = (args: readonly string[]): never =>
+    program.error(`error: ${wrongStart(args, createProgram(version, commands, io))}`);
+  program.on('beforeHelp', () => {
+    if (unknownWord(program) !== undefined) refuse(program.args.filter((word) => word !== 'help'));
+  });
   const start = program
     .command('start', { isDefault: true })
     .description('run the gateway until SIGTERM or SIGINT')
@@ -118,9 +133,7 @@ export function createProgram(version: string, commands: Commands, io: CliIo, as
     .allowExcessArguments()
     .allowUnknownOption()
     .action((flags: StartFlags, { args }: Command) =>
-      args.length === 0
-        ? commands.start(flags)
-        : program.error(`error: ${wrongStart(args, createProgram(version, commands, io))}`),
+      args.length === 0 ? commands.start(flags) : refuse(args),
     );
   addExamples(
     start,
