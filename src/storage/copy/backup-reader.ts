@@ -6,6 +6,7 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { createGunzip } from 'node:zlib';
+import { systemReason } from '../../lib/error-message.ts';
 import { isObject } from '../../lib/is-object.ts';
 import { MIGRATIONS } from '../migrate.ts';
 import { StorageRefused } from '../storage-errors.ts';
@@ -210,6 +211,6 @@ function asRefusal(error: unknown, refuse: Refuse): unknown {
     );
   }
   if (error instanceof SyntaxError || error instanceof TypeError) return refuse('it is damaged', error);
-  if (typeof code === 'string') return refuse(code, error);
+  if (typeof code === 'string') return refuse(systemReason(error), error);
   return error;
 }

@@ -196,6 +196,16 @@ test.each<[string, () => Buffer, string]>([
   expect(existsSync(target)).toBe(false);
 });
 
+test('a path without a file, and a folder, are refused in words', async () => {
+  const to = `sqlite://${newFile()}`;
+  const missing = await restore(join(folder, 'none.backup'), to);
+  expect([missing.code, missing.output]).toEqual([
+    1,
+    expect.stringMatching(/none\.backup: it does not exist$/m),
+  ]);
+  expect((await restore(folder, to)).output).toMatch(/: it is a folder$/m);
+});
+
 test('a target that is not empty, or has another key or none, is refused and left as it was', async () => {
   const used = newFile();
   expect(await restore(BACKUP, `sqlite://${used}`)).toMatchObject({ code: 0 });
