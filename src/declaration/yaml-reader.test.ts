@@ -71,6 +71,13 @@ describe('a document', () => {
     expect(first?.detail).toContain(detail);
   });
 
+  it('says once what is wrong at a place, however many levels do not end there', () => {
+    const problems = problemsOf('apps:\n  v1: {a: {b: {c: 1\n  keys: 2\n');
+    const lines = problems.map(({ line, column, detail }) => `${line}:${column} ${detail}`);
+    expect(lines.length).toBeGreaterThan(0);
+    expect(lines).toEqual([...new Set(lines)]);
+  });
+
   it('refuses what is not UTF-8, and what is too long', () => {
     expect(readDocument('a', new Uint8Array([0x61, 0xff]))).toMatchObject([{ detail: 'is not UTF-8' }]);
     const long = readDocument('a', new Uint8Array(DOCUMENT_BYTES_MAX + 1));

@@ -78,7 +78,9 @@ export function readDocument(
   };
   const complaints = [...document.errors, ...document.warnings];
   if (complaints.length > 0) {
-    return complaints
+    // The library says the same of a place several times: once for each level that does not end there.
+    const once = new Map(complaints.map((each) => [`${each.pos[0]} ${each.message}`, each]));
+    return [...once.values()]
       .slice(0, PROBLEMS_MAX)
       .map(({ pos, code, message }) => ({ ...placeAt(pos[0]), pointer: '', detail: wording(code, message) }));
   }

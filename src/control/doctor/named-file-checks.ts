@@ -34,7 +34,7 @@ function configurationChecks({ configFile }: Settings, env: Env): Finding[] {
   const { problems } = result;
   const more = problems.length > 1 ? `, and ${counted(problems.length - 1, 'more problem')}` : '';
   const first = problems.slice(0, 1).map(errorLine).join('');
-  const fix = `correct the file; headgate config validate ${configFile} lists all problems`;
+  const fix = 'correct the file; the start lists all its problems';
   return [error('files', `GATEWAY_CONFIG_FILE: ${first}${more}`, fix)];
 }
 
