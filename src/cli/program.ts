@@ -87,12 +87,12 @@ function refuseUnknownCommands(groups: readonly Command[], path: readonly string
   for (const group of groups) {
     if (group.commands.length === 0) continue;
     const words = [...path, group.name()];
-    group.on('command:*', ([name = '']: readonly string[]) =>
-      group.error(`error: ${unknownCommand(name, namesOf(group), words)}`),
-    );
+    const refuse = (name: string): never =>
+      group.error(`error: ${unknownCommand(name, namesOf(group), words)}`);
+    group.on('command:*', ([name = '']: readonly string[]) => refuse(name));
     group.on('beforeHelp', () => {
       const name = unknownWord(group);
-      if (name !== undefined) group.emit('command:*', [name]);
+      if (name !== undefined) refuse(name);
     });
     refuseUnknownCommands(group.commands, words);
   }
