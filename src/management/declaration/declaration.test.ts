@@ -226,9 +226,12 @@ describe('a declared configuration', () => {
     expect(foreign.body.errors).toEqual([
       {
         pointer: '/config/apps/a',
-        detail: 'has the owner "team-a"; an apply changes it only when adopt is true',
+        detail: 'has the owner "team-a"; an apply changes it only with adopt (option --adopt)',
       },
-      { pointer: '/config/apps/free', detail: 'has no owner; an apply changes it only when adopt is true' },
+      {
+        pointer: '/config/apps/free',
+        detail: 'has no owner; an apply changes it only with adopt (option --adopt)',
+      },
     ]);
     const fewer = await apply({ owner: 'team-a', apps: { a: { gateway_path: '/a' } } });
     expect(summary(fewer)).toEqual(['delete app b']);

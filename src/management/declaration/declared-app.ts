@@ -117,7 +117,7 @@ export function ownerErrors(apps: readonly DeclaredApp[]): FieldError[] {
     const wanted = isObject(item['labels']) ? item['labels'][OWNER_LABEL] : undefined;
     if (current === wanted) return [];
     const whose = current === undefined ? 'has no owner' : `has the owner "${current}"`;
-    return [{ pointer, detail: `${whose}; an apply changes it only when adopt is true` }];
+    return [{ pointer, detail: `${whose}; an apply changes it only with adopt (option --adopt)` }];
   });
 }
 
