@@ -178,7 +178,7 @@ export function doubtful(v: SettingValues): string[] {
   const warnings: string[] = [];
   if (/^postgres(ql)?:/i.test(v.GATEWAY_DATABASE_URL) && v.GATEWAY_SECRET_KEY === undefined) {
     warnings.push(
-      'GATEWAY_SECRET_KEY is not set: policies with a secret are refused, because PostgreSQL has no key file beside it.',
+      'GATEWAY_SECRET_KEY is not set: with the PostgreSQL database of GATEWAY_DATABASE_URL, which has no key file beside it, policies with a secret are refused.',
     );
   }
   const perIpSet =
