@@ -134,6 +134,9 @@ describe('records', () => {
     await shop();
     await ok('endpoints create shop v1 stable GET_/items/{id} backend_path=/catalogue/{id}');
     await ok('endpoints create shop v1 stable GET_/files/*');
+    expect((await run('endpoints create shop v1 stable method=GET path=/x')).err).toContain(
+      '"method=GET" is not a method and a path; expected both in quotes, such as "GET /items/{id}"',
+    );
     await ok('endpoints edit shop v1 stable GET_/items/{id} policy.max_body_bytes=5 is_active=false');
     expect(await json('endpoints show shop v1 stable GET_/items/{id}')).toMatchObject({
       backend_path: '/catalogue/{id}',
@@ -242,6 +245,8 @@ describe('keys', () => {
     const { code, err } = await run('keys revoke shop twin');
     expect([code, err]).toEqual([1, expect.stringContaining(`There are 2 records of the name "twin"`)]);
     expect(err).toContain(id);
+    // The list says which is which.
+    expect(await ok('keys list shop')).toMatch(new RegExp(`^twin .* ${id}$`, 'm'));
     await ok(`keys revoke shop ${id}`);
   });
 

@@ -36,6 +36,8 @@ const KEY_COMMANDS: readonly EverydayCommand[] = [
         column('EXPIRES', 'expires_at'),
         column('LAST USED', 'last_used_at'),
         column('SCOPES', 'scopes'),
+        // Several keys may have one name.
+        column('ID', 'id'),
       ],
     },
     examples: ['headgate keys list shop'],

@@ -2,6 +2,7 @@
 import { shownPlace } from '../../config/backend.ts';
 import { sourceText } from '../../config/targets.ts';
 import { revisionHealthText } from './revision-health-text.ts';
+import { CliError, printable } from '../io.ts';
 import type { Column } from '../show/text-table.ts';
 import { backendFields } from './backend-url.ts';
 import {
@@ -197,7 +198,11 @@ const ENDPOINTS = recordCommands({
     argument: 'endpoint',
     description: 'method and path, such as "GET /items/{id}"',
     fields: (text) => {
-      const [method = '', path = ''] = text.split(/ +(.*)/, 2);
+      const [method = '', path] = text.split(/ +(.*)/, 2);
+      if (path === undefined)
+        throw new CliError(
+          `"${printable(text)}" is not a method and a path; expected both in quotes, such as "GET /items/{id}"`,
+        );
       return { method, path };
     },
   },
