@@ -6,11 +6,19 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 
+export interface Party {
+  readonly actor: string;
+  /** The app that the call names, as it names it; '' for none. */
+  readonly app: string;
+}
+
 export interface DeadlineBudget {
   /** Milliseconds waited so far. */
   spentMs: number;
   /** Monotonic; since when it waits now for something that will be charged. */
   waitingSinceMs?: number | undefined;
+  /** Whose call it is, for what calls take turns at. */
+  party?: Party;
   /** Part of the response comes from a copy because the database does not answer. */
   usesCopy?: true;
 }

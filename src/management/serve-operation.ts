@@ -72,10 +72,12 @@ export function serve(
     handler: async (request, reply) => {
       const actor = actors.get(request) ?? ANONYMOUS;
       const budget = budgetOf.get(request) ?? newBudget();
+      budget.party = { actor: actor.id, app: paramOf(request, 'app_id') ?? '' };
       const work = (): Promise<Answer | Failure> =>
         run(operation, request, actor, addressOf(request), lastingCalls.get(request));
       const result = await withPlace(request, () => withBudget(budget, work));
-      const revokedId = operation.operationId === 'deleteAdminToken' ? idIn(request) : undefined;
+      const revokedId =
+        operation.operationId === 'deleteAdminToken' ? paramOf(request, 'admin_token_id') : undefined;
       if (revokedId !== undefined && !isFailure(result)) revoke(revokedId);
       if (isFailure(result)) return sendFailure(request, reply, result);
       return sendAnswer(budget.usesCopy === true ? reply.header(STALE_HEADER, 'true') : reply, result);
@@ -123,8 +125,8 @@ async function withPlace<T>(request: FastifyRequest, work: () => Promise<T>): Pr
   }
 }
 
-function idIn(request: FastifyRequest): string | undefined {
-  return (request.params as Record<string, string>)['admin_token_id'];
+function paramOf(request: FastifyRequest, name: string): string | undefined {
+  return (request.params as Record<string, string>)[name];
 }
 
 /** The client's, for records and counts: it grants nothing. */

@@ -23,6 +23,17 @@ describe('an admission', () => {
     expect(isFailure(admission.enter())).toBe(true);
   });
 
+  it('lets the event loop go on between two works', async () => {
+    const admission = new Admission(2);
+    const order: string[] = [];
+    const first = admission.runAlone(async () => {
+      order.push('first');
+      setImmediate(() => order.push('other'));
+    });
+    await Promise.all([first, admission.runAlone(async () => order.push('second'))]);
+    expect(order).toEqual(['first', 'other', 'second']);
+  });
+
   it('runs work one after the other, also after failed work', async () => {
     const admission = new Admission(9);
     const events: string[] = [];

@@ -35,10 +35,13 @@ export class Admission {
     };
   }
 
-  /** Runs `work` after all earlier calls have ended, so that writes can run in between. */
+  /** Runs `work` after all earlier calls have ended, so that writes and short calls can run in between. */
   runAlone<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.#last.then(work, work);
+    const turn = this.#last.then(loopTurn).then(work);
     this.#last = turn.catch(() => undefined);
     return turn;
   }
 }
+
+/** Lets the event loop read from its sockets. */
+const loopTurn = (): Promise<void> => new Promise((done) => setImmediate(done));

@@ -102,6 +102,8 @@ export function configOperations(context: ManagementContext): Operation[] {
 }
 
 function readOperation(context: ManagementContext): Operation {
+  // A large configuration takes the main thread a tenth of a second, and several at once would not let others run.
+  const reads = new Admission(Infinity);
   return {
     method: 'GET',
     path: `${API_PREFIX}/config`,
@@ -125,19 +127,21 @@ function readOperation(context: ManagementContext): Operation {
     },
     failures: ['not_found', 'config_version_gone'],
     handle: (call) =>
-      context.repository.read(async (reader) => {
-        const { owner, version } = call.query;
-        const stored =
-          typeof version === 'number'
-            ? await keptApps(reader, version, call, context.clock.nowMs())
-            : await storedApps(reader, call, context.clock.nowMs());
-        if (isFailure(stored)) return stored;
-        const config = treeOf(stored, owner === undefined ? undefined : String(owner));
-        return answer(200, 'Configuration', {
-          config_version: version ?? (await reader.configVersion()),
-          config,
-        });
-      }),
+      reads.runAlone(() =>
+        context.repository.read(async (reader) => {
+          const { owner, version } = call.query;
+          const stored =
+            typeof version === 'number'
+              ? await keptApps(reader, version, call, context.clock.nowMs())
+              : await storedApps(reader, call, context.clock.nowMs());
+          if (isFailure(stored)) return stored;
+          const config = treeOf(stored, owner === undefined ? undefined : String(owner));
+          return answer(200, 'Configuration', {
+            config_version: version ?? (await reader.configVersion()),
+            config,
+          });
+        }),
+      ),
   };
 }
 

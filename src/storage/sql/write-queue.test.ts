@@ -124,7 +124,52 @@ describe('simultaneous writes', () => {
   });
 });
 
+describe('turns', () => {
+  const of = (actor: string, app = ''): DeadlineBudget => ({ spentMs: 0, party: { actor, app } });
+  /** Which of the writes run, in order, behind one that has begun. */
+  async function order(writes: readonly (readonly [DeadlineBudget | undefined, string])[]): Promise<string> {
+    queue = createQueue(1);
+    const gate = steered();
+    const ran: string[] = [];
+    const all = [
+      withBudget(of('busy', 'big'), () => queue.add(gate.run)),
+      ...writes.map(([budget, name]) => withBudget(budget, () => queue.add(async () => void ran.push(name)))),
+    ];
+    await gate.begun;
+    gate.resolve('');
+    await Promise.all(all);
+    return ran.join(' ');
+  }
+
+  it('let a write of another actor, or to another app, pass those that wait', async () => {
+    const many = ['b1', 'b2', 'b3', 'b4'].map((name) => [of('busy', 'big'), name] as const);
+    expect(await order([...many, [of('other', 'small'), 'o1'], [undefined, 'own']])).toBe(
+      'o1 own b1 b2 b3 b4',
+    );
+    expect(await order([...many, [of('busy', 'small'), 's1'], [of('busy', 'small'), 's2']])).toBe(
+      's1 b1 s2 b2 b3 b4',
+    );
+  });
+
+  it('are those of actors first: many names of apps are no further turns', async () => {
+    const many = ['a1', 'a2', 'a3', 'a4'].map((name) => [of('many', name), name] as const);
+    const two = ['o1', 'o2'].map((name) => [of('other', 'small'), name] as const);
+    expect(await order([...many, ...two])).toBe('a1 o1 a2 o2 a3 a4');
+  });
+});
+
 describe('groups', () => {
+  it('begin no further write when they have taken long, and leave the rest to the next', async () => {
+    const runs = Array.from({ length: 5 }, (_, id) =>
+      queue.add(async (transaction) => {
+        if (id === 1) nowMs += 60;
+        return insert(id)(transaction);
+      }),
+    );
+    expect(await Promise.all(runs)).toEqual([0, 1, 2, 3, 4]);
+    expect([transactions, await stored()]).toEqual([2, [0, 1, 2, 3, 4]]);
+  });
+
   const setUp = () => {
     queue = createQueue(2);
     const writes = [steered(), steered(), steered()] as const;

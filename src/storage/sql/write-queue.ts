@@ -1,6 +1,6 @@
 /**
- * The queue of writes before the database. Writes run in groups, in order of arrival. A group is one transaction, so
- * its writes share one wait for the disk (group commit). Within a group each write has its own savepoint: it sees the
+ * The queue of writes before the database. Writes run in groups. Callers take turns (write-turns.ts), and the writes of
+ * one caller to one app run in order of arrival. A group is one transaction, so its writes share one wait for the disk (group commit). Within a group each write has its own savepoint: it sees the
  * writes before it, its own failure undoes only this write, and it settles when the transaction is durable. A failure
  * of the transaction as a whole (disk full, database gone) fails every write in it; nothing of any of them has happened
  * then.
@@ -15,10 +15,13 @@ import type { Clock } from '../../lib/clock.ts';
 import { currentBudget, newBudget, withBudget, type DeadlineBudget } from '../../lib/deadline-budget.ts';
 import { OutcomeUnknown, StorageUnavailable, unusableDatabase } from '../storage-errors.ts';
 import type { Tables } from './kysely-tables.ts';
+import { WriteTurns } from './write-turns.ts';
 
 /** Writes of one transaction. It holds the main thread meanwhile. */
 export const GROUP_WRITES_MAX = 16;
 export const WAITING_WRITES_MAX = 10_000;
+/** A group begins no further write after this time: everything else on the main thread waits for its end. */
+const GROUP_MS = 50;
 /** A database failure that took this long was a wait for something: a lock, a disk. */
 const SLOW_FAILURE_MS = 1_000;
 /** A group that spent this much of a budget has met a slow database, not only a busy one. */
@@ -56,9 +59,18 @@ interface QueuedWrite {
 /** Settles a write once its transaction is durable. */
 type Outcome = () => void;
 
+interface GroupResult {
+  /** Of the database, if there was one. */
+  readonly failure: StorageUnavailable | undefined;
+  /** Not begun, because the group took long. */
+  readonly left: readonly QueuedWrite[];
+}
+
 export class WriteQueue {
   readonly #options: WriteQueueOptions;
-  readonly #waiting: QueuedWrite[] = [];
+  /** In the order of arrival. */
+  #waiting: QueuedWrite[] = [];
+  readonly #turns = new WriteTurns();
   #isRunning = false;
   /** Number of the last write that arrived. */
   #last = 0;
@@ -89,7 +101,9 @@ export class WriteQueue {
     while (this.#waiting.length > 0) {
       // Lets requests of the same turn of the event loop join the group, and lets other work run between groups.
       await new Promise((done) => setImmediate(done));
-      const group = this.#waiting.splice(0, groupWritesMax);
+      const group = this.#turns.next(this.#waiting, groupWritesMax);
+      const taken = new Set(group);
+      this.#waiting = this.#waiting.filter((write) => !taken.has(write));
       const last = this.#last;
       const startedMs = clock.monotonicMs();
       const spentMs = group.map(spentBy);
@@ -97,8 +111,10 @@ export class WriteQueue {
         timeoutMs === undefined
           ? undefined
           : setInterval(() => this.#failLate(group, spentMs, timeoutMs), CHECK_MS);
-      const failure = await this.#runGroup(group);
+      const { failure, left } = await this.#runGroup(group);
       clearInterval(check);
+      if (left.length > 0)
+        this.#waiting = [...left, ...this.#waiting].sort((one, other) => one.number - other.number);
       const endedMs = clock.monotonicMs();
       if (failure !== undefined && endedMs - startedMs >= SLOW_FAILURE_MS) {
         // Unlike the group, those that wait were certainly not stored.
@@ -136,25 +152,34 @@ export class WriteQueue {
     }
   }
 
-  /** Never rejects. Settles the writes in order; resolves with the failure of the database, if there was one. */
-  async #runGroup(group: readonly QueuedWrite[]): Promise<StorageUnavailable | undefined> {
-    const [first, ...others] = group;
-    const isAlone = others.length === 0;
+  /** Never rejects. Settles the writes in order, but for those that it leaves. */
+  async #runGroup(group: readonly QueuedWrite[]): Promise<GroupResult> {
+    const { clock } = this.#options;
+    const isAlone = group.length === 1;
     let outcomes: Outcome[] = [];
+    let left: readonly QueuedWrite[] = [];
     try {
-      await withBudget(isAlone ? first?.account : undefined, () =>
+      await withBudget(isAlone ? group[0]?.account : undefined, () =>
         this.#options.inTransaction(async (db) => {
           outcomes = [];
-          for (const write of group)
+          left = [];
+          const endMs = clock.monotonicMs() + GROUP_MS;
+          for (const [index, write] of group.entries()) {
+            if (index > 0 && clock.monotonicMs() >= endMs) {
+              left = group.slice(index);
+              break;
+            }
+            this.#turns.taken(write.account.party);
             outcomes.push(await (isAlone ? run(db, write) : runInSavepoint(db, write)));
+          }
         }),
       );
     } catch (error) {
-      for (const { reject } of group) reject(error);
-      return error instanceof StorageUnavailable ? error : undefined;
+      for (const { reject } of group.slice(0, group.length - left.length)) reject(error);
+      return { failure: error instanceof StorageUnavailable ? error : undefined, left };
     }
     for (const settle of outcomes) settle();
-    return undefined;
+    return { failure: undefined, left };
   }
 }
 
