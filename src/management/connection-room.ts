@@ -32,6 +32,8 @@ interface Guest {
   readonly requests: Set<IncomingMessage>;
   /** Since its last response, or since it was opened. */
   waitsSinceMs: number;
+  /** What had been received when `closeWaiting` last looked; -1: it has not. */
+  seenBytes: number;
 }
 
 /** Of each server, its connections; those that have waited longest come first. */
@@ -39,10 +41,16 @@ const rooms = new WeakMap<Server, ReadonlySet<Guest>>();
 
 /**
  * Closes connections on which no request is being answered. Those that have not sent a whole head count as active for
- * Node.js, such as the ones that a browser opens in advance.
+ * Node.js, such as the ones that a browser opens in advance. A connection whose request lacks a part of its body is
+ * closed when nothing of it has arrived since the last call.
  */
 export function closeWaiting(server: Server): void {
-  for (const guest of rooms.get(server) ?? []) if (guest.requests.size === 0) guest.socket.destroy();
+  for (const guest of rooms.get(server) ?? []) {
+    const { socket, requests, seenBytes } = guest;
+    guest.seenBytes = socket.bytesRead;
+    const isSilent = seenBytes === guest.seenBytes && isWaitingForRequest(guest) && !isUnread(guest);
+    if (requests.size === 0 || isSilent) socket.destroy();
+  }
 }
 
 /** @param server over TLS or not; does not listen yet */
@@ -58,7 +66,7 @@ export function keepRoom(server: Server, connectionsMax = CONNECTIONS_MAX, stall
     if (guests.size >= connectionsMax && !closeLongestWaiting(guests)) return void socket.destroy();
     if (descriptors.isShort() && closeLongestWaiting(guests)) descriptors.gained();
     const waitsSinceMs = systemClock.monotonicMs();
-    const guest: Guest = { plain: socket, socket, requests: new Set(), waitsSinceMs };
+    const guest: Guest = { plain: socket, socket, requests: new Set(), waitsSinceMs, seenBytes: -1 };
     const peer = peerOf(socket);
     guests.add(guest);
     bySocket.set(socket, guest);

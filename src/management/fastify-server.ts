@@ -2,6 +2,7 @@
  * Fastify as the management API uses it: limits, the log line of each request, the reader of bodies, and the answers
  * for paths without an operation.
  */
+import type { IncomingMessage } from 'node:http';
 import Fastify, {
   LogController,
   type FastifyBaseLogger,
@@ -84,11 +85,9 @@ export function createFastify(
   keepRoom(server.server);
   server.addHook('onRequest', async (request, reply) => {
     nameExchange(request, reply);
-    const { headers, httpVersion } = request.raw;
-    // RFC 9112 section 3.2.
-    if (headers.host === undefined && httpVersion === '1.1') {
-      return sendFailure(request, reply, fail('bad_request', 'An HTTP/1.1 request needs a Host field'));
-    }
+    const { headers } = request.raw;
+    const problem = headProblem(request.raw);
+    if (problem !== undefined) return sendFailure(request, reply, fail('bad_request', problem));
     // Without a body its type does not matter: some clients send Content-Type with every POST.
     const { 'content-length': length = '0', 'transfer-encoding': coding } = headers;
     if (length === '0' && coding === undefined) delete headers['content-type'];
@@ -109,6 +108,15 @@ export function createFastify(
     else request.log.info(line, 'management request');
   });
   return server;
+}
+
+/** Why a head that Node.js could parse is refused (RFC 9112 sections 2.3 and 3.2). */
+function headProblem({ headersDistinct, httpVersion }: IncomingMessage): string | undefined {
+  if (httpVersion !== '1.1' && httpVersion !== '1.0')
+    return 'The first line of the request must end with HTTP/1.1 or HTTP/1.0';
+  const hosts = headersDistinct['host']?.length ?? 0;
+  if (hosts > 1) return 'A request must not have several Host fields';
+  return hosts === 0 && httpVersion === '1.1' ? 'An HTTP/1.1 request needs a Host field' : undefined;
 }
 
 /** Headers of every answer, errors included. Pages replace the policy here with their own. */

@@ -14,7 +14,10 @@ import { closeWaiting } from './connection-room.ts';
 import { HANDING_OVER, type WriteGate } from './write/write-gate.ts';
 import { ManagementSocket, type SocketPlace } from './management-socket.ts';
 
-/** A client that has just connected is about to send its request. */
+/**
+ * A client that has just connected is about to send its request. The rest of a body may take longer, as long as a part
+ * of it arrives within each such time.
+ */
 const SILENT_MS = 500;
 
 /** PEM texts. */
@@ -130,10 +133,12 @@ export function managementListening(
 /** A function that waits for the end of the connections, and ends those that take too long. */
 function graceOf(http: HttpServer, unix: ManagementSocket, closeGraceMs: number) {
   return async (closing: Promise<unknown>): Promise<void> => {
-    const silent = setTimeout(() => {
+    const closeSilent = (): void => {
       closeWaiting(http);
       unix.closeWaiting();
-    }, SILENT_MS);
+    };
+    // What has arrived while the thread was busy is read first.
+    const silent = setInterval(() => setImmediate(closeSilent), SILENT_MS);
     const deadline = setTimeout(() => {
       http.closeAllConnections();
       unix.cutOff();
@@ -141,7 +146,7 @@ function graceOf(http: HttpServer, unix: ManagementSocket, closeGraceMs: number)
     try {
       await closing;
     } finally {
-      clearTimeout(silent);
+      clearInterval(silent);
       clearTimeout(deadline);
     }
   };

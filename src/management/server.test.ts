@@ -57,6 +57,13 @@ describe('problems', () => {
   });
 });
 
+it.each([
+  ['GET /healthz HTTP/1.1\r\nHost: a\r\nHost: a\r\n', 'A request must not have several Host fields'],
+  ['GET /healthz\r\n', 'The first line of the request must end with HTTP/1.1 or HTTP/1.0'],
+])('%j is refused, as the port for traffic does', async (head, detail) => {
+  expect(await raw(`${head}Connection: close\r\n\r\n`)).toMatch(new RegExp(`^HTTP/1.1 400 [^]*"${detail}"`));
+});
+
 describe('paths and methods', () => {
   it.each([
     '/nothing',
@@ -380,8 +387,11 @@ describe('closing', () => {
     expect(performance.now() - startedMs).toBeLessThan(10_000);
   });
 
-  it('cuts off a client that does not finish its request', async () => {
-    const other = await startManagement({ closeGraceMs: 20 });
+  it.each([
+    ['when the time is over', 20],
+    ['sooner when no more of it arrives', 30_000],
+  ])('cuts off a client that does not finish its request, %s', async (_when, closeGraceMs) => {
+    const other = await startManagement({ closeGraceMs });
     const socket = connect(other.port, '127.0.0.1');
     await once(socket, 'connect');
     socket.on('error', () => undefined);
@@ -392,8 +402,10 @@ describe('closing', () => {
     const [interim] = (await once(socket, 'data')) as [Buffer];
     expect(String(interim)).toMatch(/^HTTP\/1\.1 100 /);
     const cut = once(socket, 'close');
+    const startedMs = performance.now();
     await other[Symbol.asyncDispose]();
     await cut;
+    expect(performance.now() - startedMs).toBeLessThan(10_000);
   });
 });
 

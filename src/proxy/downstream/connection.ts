@@ -91,8 +91,7 @@ export class Connection
     this.#onClosed = onClosed;
     this.context = context;
     this.peer = peer;
-    // When the client is not known, the connection may belong to any client, and its forwarded fields cannot be
-    // trusted.
+    // An unknown client may be any client: its forwarded fields cannot be trusted.
     this.isTrustedPeer = isKnown && context.isTrustedProxy(peer);
     this.isSecure = isSecure;
     this.clientTls = tls;
@@ -226,10 +225,11 @@ export class Connection
     return this.#phase !== 'exchange' && this.#phase !== 'tunnel' && this.#phase !== 'closed';
   }
 
-  /** Closes the connection if it has been idle for this long. */
-  closeIfIdle(idleMs: number): void {
-    if (this.#phase !== 'idle' || this.isYielding) return;
-    if (this.context.deadlines.nowMs - this.waitsSinceMs >= idleMs) this.#linger();
+  /** Closes the connection if it has been idle for this long, or answers 408 to a head of which no more arrives. */
+  closeIfIdle(idleMs: number, headMs: number): void {
+    const { nowMs } = this.context.deadlines;
+    if (this.#phase === 'head' && nowMs - this.#headSearch.heardAtMs >= headMs) this.giveWay();
+    if (this.#phase === 'idle' && !this.isYielding && nowMs - this.waitsSinceMs >= idleMs) this.#linger();
   }
 
   onDeadline(): void {

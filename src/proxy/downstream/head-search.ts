@@ -1,6 +1,6 @@
 /**
  * Finds the end of a request head in the received bytes, and how long the rest may take. Owns how far the bytes were
- * searched.
+ * searched, and when the last of them arrived.
  */
 import { findHeadEnd, incompleteHeadError, oversizeHeadError } from '../../http/heads/head-end.ts';
 import type { HeadError } from '../../http/heads/head-error.ts';
@@ -11,6 +11,8 @@ export class HeadSearch {
   /** Number of bytes already searched for the end of a head. */
   #searched = 0;
   #receivedBytes = 0;
+  /** When the last part of an incomplete head arrived. */
+  heardAtMs = -Infinity;
   /** Set only for an incomplete head with a minimum pace. */
   #wait: HeadWait | undefined;
 
@@ -41,6 +43,7 @@ export class HeadSearch {
    * @param endsAtMs when the head must be complete, at any pace; on the scale of `Deadlines.nowMs`
    */
   deadlineMs(options: ProxyOptions, endsAtMs: number, nowMs: number): number {
+    this.heardAtMs = nowMs;
     if (options.minHeadBytesPerSec === 0) return endsAtMs;
     if (this.#wait === undefined) this.#wait = new HeadWait(options, endsAtMs, nowMs);
     else this.#wait.received(this.#receivedBytes, nowMs);

@@ -66,13 +66,19 @@ it('SIGINT lets an exchange that has begun come to its end, as SIGTERM does', as
     const client = await connectRaw(gateway.proxyPort);
     client.write(requestText('/a/v1/x'));
     await until(() => backend.waiting === 1);
+    const unfinished = await connectRaw(gateway.proxyPort);
+    unfinished.write('GET /a/v1/x HTTP/1.1\r\nHost: a\r\n');
     const exited = once(gateway.process, 'exit');
+    const signalledMs = performance.now();
     gateway.process.kill('SIGINT');
     await until(async () => {
       const fresh = await connectRaw(gateway.proxyPort).catch(() => undefined);
       fresh?.end();
       return fresh === undefined;
     });
+    // It has not begun a request: the stop does not wait for the end of its time for a head (10 s).
+    expect(await unfinished.response()).toMatchObject({ status: 408 });
+    expect(performance.now() - signalledMs).toBeLessThan(8_000);
     expect(gateway.process.exitCode).toBeNull();
     backend.answerAll();
     expect(await client.response()).toMatchObject({ status: 200, headers: { connection: 'close' } });

@@ -42,6 +42,8 @@ export interface ListenerOptions {
  * During a drain, idle keep-alive connections get this long to send one more request, which is answered with a close.
  */
 const DRAIN_IDLE_MS = 500;
+/** During a drain, a client whose request head is incomplete may be silent for this long. */
+const DRAIN_HEAD_MS = 1_000;
 const DRAIN_POLL_MS = 25;
 /** A client that has waited for less than this is not closed while there are others. */
 const YOUNG_MS = 1_000;
@@ -144,7 +146,7 @@ export class Listener {
       const elapsedMs = clock.monotonicMs() - startedMs;
       if (elapsedMs >= timeoutMs) break;
       // Each counts from the start of its own idle time: a new connection is about to send its request.
-      for (const connection of this.#connections) connection.closeIfIdle(DRAIN_IDLE_MS);
+      for (const connection of this.#connections) connection.closeIfIdle(DRAIN_IDLE_MS, DRAIN_HEAD_MS);
       for (const client of this.#opening) client.closeIfSilent(DRAIN_IDLE_MS);
       if (elapsedMs >= DRAIN_IDLE_MS) {
         for (const connection of this.#http2Connections) connection.closeWhenDone();
