@@ -36,7 +36,7 @@ import { backupText } from '../copy/backup-format.ts';
 import { createSecretStore, type StoredSecretsDeps } from '../secrets/stored-secrets.ts';
 import { MIGRATIONS } from '../migrate.ts';
 import type { Tables } from './kysely-tables.ts';
-import { WriteQueue } from './write-queue.ts';
+import { WriteQueue } from './queue/write-queue.ts';
 import { createWriter } from './writer.ts';
 
 export interface SqlBackend {

@@ -13,7 +13,7 @@ import type { Repository } from '../repository.ts';
 import { createSqlRepository } from '../sql/sql-repository.ts';
 import { sealPlainUrls } from '../sql/events/sealed-url.ts';
 import type { Tables } from '../sql/kysely-tables.ts';
-import { GROUP_WRITES_MAX } from '../sql/write-queue.ts';
+import { GROUP_WRITES_MAX } from '../sql/queue/write-queue.ts';
 import { asStartError, checkContent, connectionsOf } from './sqlite-connection.ts';
 import { prepareDatabaseFile } from './sqlite-file.ts';
 import { MEMORY, prepareSqlite, type PrepareSqliteOptions } from './sqlite-schema.ts';

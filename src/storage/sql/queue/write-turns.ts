@@ -2,7 +2,7 @@
  * Whose waiting write is next: actors take turns, and so do the apps to which one actor writes. So the writes of one
  * team do not wait until all of another team are done, and many names of apps give an actor no further turns.
  */
-import type { DeadlineBudget, Party } from '../../lib/deadline-budget.ts';
+import type { DeadlineBudget, Party } from '../../../lib/deadline-budget.ts';
 
 interface Waiting {
   readonly account: Pick<DeadlineBudget, 'party'>;

@@ -1,10 +1,10 @@
 import { sql, type Kysely } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { memoryDatabase } from '../../../test/support/programs/memory-database.ts';
-import type { Clock } from '../../lib/clock.ts';
-import { currentBudget, newBudget, withBudget, type DeadlineBudget } from '../../lib/deadline-budget.ts';
-import { OutcomeUnknown, StorageUnavailable } from '../storage-errors.ts';
-import type { Tables } from './kysely-tables.ts';
+import { memoryDatabase } from '../../../../test/support/programs/memory-database.ts';
+import type { Clock } from '../../../lib/clock.ts';
+import { currentBudget, newBudget, withBudget, type DeadlineBudget } from '../../../lib/deadline-budget.ts';
+import { OutcomeUnknown, StorageUnavailable } from '../../storage-errors.ts';
+import type { Tables } from '../kysely-tables.ts';
 import { GROUP_WRITES_MAX, WAITING_WRITES_MAX, WriteQueue } from './write-queue.ts';
 
 let db: Kysely<Tables>;

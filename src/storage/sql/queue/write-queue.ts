@@ -1,9 +1,9 @@
 /**
  * The queue of writes before the database. Writes run in groups. Callers take turns (write-turns.ts), and the writes of
- * one caller to one app run in order of arrival. A group is one transaction, so its writes share one wait for the disk (group commit). Within a group each write has its own savepoint: it sees the
- * writes before it, its own failure undoes only this write, and it settles when the transaction is durable. A failure
- * of the transaction as a whole (disk full, database gone) fails every write in it; nothing of any of them has happened
- * then.
+ * one caller to one app run in order of arrival. A group is one transaction, so its writes share one wait for the disk
+ * (group commit). Within a group each write has its own savepoint: it sees the writes before it, its own failure undoes
+ * only this write, and it settles when the transaction is durable. A failure of the transaction as a whole (disk full,
+ * database gone) fails every write in it; nothing of any of them has happened then.
  *
  * While the database is locked, each transaction waits for seconds before it fails. A write that was already waiting
  * during such a transaction fails with it; otherwise the wait would grow with the length of the queue. If the call of
@@ -11,10 +11,10 @@
  * behind other writes on a fast database is not. It fails once its budget is used up, also behind a write that goes on.
  */
 import { sql, type Kysely } from 'kysely';
-import type { Clock } from '../../lib/clock.ts';
-import { currentBudget, newBudget, withBudget, type DeadlineBudget } from '../../lib/deadline-budget.ts';
-import { OutcomeUnknown, StorageUnavailable, unusableDatabase } from '../storage-errors.ts';
-import type { Tables } from './kysely-tables.ts';
+import type { Clock } from '../../../lib/clock.ts';
+import { currentBudget, newBudget, withBudget, type DeadlineBudget } from '../../../lib/deadline-budget.ts';
+import { OutcomeUnknown, StorageUnavailable, unusableDatabase } from '../../storage-errors.ts';
+import type { Tables } from '../kysely-tables.ts';
 import { WriteTurns } from './write-turns.ts';
 
 /** Writes of one transaction. It holds the main thread meanwhile. */
