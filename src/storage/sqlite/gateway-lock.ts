@@ -82,8 +82,14 @@ export function isServed(file: string): boolean {
  * Whether the file has a second name in the file system (a hard link), as in backups that link unchanged files. The
  * lock has no part in that name, and SQLite keeps its journal by name: who writes by the other name destroys the file.
  */
-export const hasHardLink = (file: string): boolean =>
-  (statSync(file, { throwIfNoEntry: false })?.nlink ?? 1) > 1;
+export function hasHardLink(file: string): boolean {
+  try {
+    return statSync(file).nlink > 1;
+  } catch {
+    // Whoever uses the file finds out why.
+    return false;
+  }
+}
 
 /** Beside the file that a symbolic link leads to: two names of a database have one lock. */
 const lockPathOf = (file: string): string => `${linkedFile(file).replace(/\.(?:db|sqlite3?)$/, '')}.lock`;
