@@ -296,17 +296,21 @@ describe('two connections from one port of the balancer to two addresses of the 
   });
 });
 
-it('a stop does not wait for connections that have announced nothing, only for those that have begun', async () => {
+it('a stop does not wait for connections without a whole announcement, unless more of it arrives', async () => {
   const own = await startGateway({ env: { ...ENV, GATEWAY_PROXY__HEAD_TIMEOUT_MS: '20000' } });
   await createService(own, 'shop', origin.port);
   const silent = await connectRaw(own.proxyPort, BALANCER);
   const begun = await connectRaw(own.proxyPort, BALANCER);
-  const [start, rest] = ['PROXY TCP4 ', proxyLine('203.0.113.50').slice('PROXY TCP4 '.length)];
-  begun.write(start);
-  await until(async () => (await metric(own, 'headgate_downstream_connections')) >= 2);
+  const stuck = await connectRaw(own.proxyPort, BALANCER);
+  const announcement = proxyLine('203.0.113.50');
+  let sent = 'PROXY '.length;
+  for (const client of [begun, stuck]) client.write(announcement.slice(0, sent));
+  await until(async () => (await metric(own, 'headgate_downstream_connections')) >= 3);
+  const more = setInterval(() => begun.write(announcement.slice(sent, ++sent)), 250);
   const stopped = own.stop();
-  await silent.closed(8_000);
-  begun.write(rest + GET);
+  await Promise.all([silent.closed(8_000), stuck.closed(8_000)]);
+  clearInterval(more);
+  begun.write(announcement.slice(sent) + GET);
   expect(await forwardedFor(begun)).toBe('203.0.113.50');
   expect(await stopped).toBe(0);
   silent.end();

@@ -11,6 +11,7 @@ import { CA, TLS_PAIR } from '../../support/clients/http2-client.ts';
 import { startOrigin, type Seen } from '../../support/backends/origin.ts';
 import { pem } from '../../support/data/pem.ts';
 import { oneRoute, startProxy, type RouteSetup, type TestProxyOptions } from '../../support/proxy.ts';
+import { until } from '../../support/measure/until.ts';
 import { renegotiate } from '../../support/clients/handshake.ts';
 import { connectRaw, sendRaw } from '../../support/clients/raw-client.ts';
 
@@ -138,6 +139,21 @@ describe('a listener with TLS', () => {
     const proxy = await proxyTo({ backendPort: 1 }, { tls: TLS_PAIR });
     expect(await renegotiate(proxy.port)).toBe('ERR_SSL_NO_RENEGOTIATION');
     expect(await renegotiate(proxy.port, { ALPNProtocols: ['h2'] })).toBe('ERR_SSL_NO_RENEGOTIATION');
+  });
+
+  it('does not wait in a drain for clients that stop within the handshake', async () => {
+    const options = { headTimeoutMs: 15_000 };
+    const proxy = await proxyTo({ backendPort: 1 }, { tls: TLS_PAIR, options });
+    const silent = await connectRaw(proxy.port);
+    const begun = await connectRaw(proxy.port);
+    // The first bytes of a record that holds a ClientHello.
+    begun.write(Buffer.from([0x16, 3, 1, 0, 200, 1, 0, 0]));
+    await until(() => proxy.listener.connectionCount === 2);
+    const startedMs = performance.now();
+    await proxy.listener.drain(20_000);
+    expect(performance.now() - startedMs).toBeLessThan(8_000);
+    await Promise.all([silent.closed(), begun.closed()]);
+    expect(proxy.listener.connectionCount).toBe(0);
   });
 
   it('is not disturbed by clients that speak something else', async () => {

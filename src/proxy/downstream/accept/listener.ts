@@ -42,7 +42,7 @@ export interface ListenerOptions {
  * During a drain, idle keep-alive connections get this long to send one more request, which is answered with a close.
  */
 const DRAIN_IDLE_MS = 500;
-/** During a drain, a client whose request head is incomplete may be silent for this long. */
+/** During a drain, a client whose handshake or request head is incomplete may be silent for this long. */
 const DRAIN_HEAD_MS = 1_000;
 const DRAIN_POLL_MS = 25;
 /** A client that has waited for less than this is not closed while there are others. */
@@ -147,16 +147,20 @@ export class Listener {
       if (elapsedMs >= timeoutMs) break;
       // Each counts from the start of its own idle time: a new connection is about to send its request.
       for (const connection of this.#connections) connection.closeIfIdle(DRAIN_IDLE_MS, DRAIN_HEAD_MS);
-      for (const client of this.#opening) client.closeIfSilent(DRAIN_IDLE_MS);
+      for (const client of this.#opening) client.closeIfSilent(DRAIN_IDLE_MS, DRAIN_HEAD_MS);
+      const { nowMs } = this.#context.deadlines;
+      for (const handshake of this.#handshakes) handshake.closeIfSilent(DRAIN_HEAD_MS, nowMs);
       if (elapsedMs >= DRAIN_IDLE_MS) {
         for (const connection of this.#http2Connections) connection.closeWhenDone();
       }
-      await new Promise((resolve) => setTimeout(resolve, DRAIN_POLL_MS));
+      // What has arrived while the thread was busy is read first.
+      await new Promise((resolve) => setTimeout(() => setImmediate(resolve), DRAIN_POLL_MS));
     }
     await this.#endTunnels(timeoutMs > 0 ? TUNNEL_END_MS : 0);
     for (const connection of this.#connections) connection.abort();
     for (const connection of this.#http2Connections) connection.abort();
     for (const client of this.#opening) client.abort();
+    for (const handshake of this.#handshakes) handshake.giveWay();
   }
 
   /** Clients of tunnels (WebSocket) get an orderly end of the connection, not a reset. */
@@ -353,12 +357,27 @@ class Handshake extends WaitingClient {
   readonly client: Client;
   readonly waitsSinceMs: number;
   readonly #socket: net.Socket;
+  /** What had been received when `closeIfSilent` last looked, and when that had grown. */
+  #seenBytes = 0;
+  #heardAtMs: number;
 
   constructor(socket: net.Socket, client: Client, nowMs: number) {
     super();
     this.#socket = socket;
     this.client = client;
     this.waitsSinceMs = nowMs;
+    this.#heardAtMs = nowMs;
+  }
+
+  /** Closes the connection if nothing has arrived for this long, as far as earlier calls have seen. */
+  closeIfSilent(silentMs: number, nowMs: number): void {
+    const { bytesRead } = this.#socket;
+    if (bytesRead === this.#seenBytes) {
+      if (nowMs - this.#heardAtMs >= silentMs) this.giveWay();
+      return;
+    }
+    this.#seenBytes = bytesRead;
+    this.#heardAtMs = nowMs;
   }
 
   giveWay(): boolean {

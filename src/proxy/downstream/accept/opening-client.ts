@@ -17,6 +17,8 @@ export abstract class OpeningClient extends WaitingClient implements Expiring {
   readonly #context: OpeningContext;
   /** On the scale of `Deadlines.nowMs`. */
   readonly waitsSinceMs: number;
+  /** When the last bytes arrived. */
+  #heardAtMs: number;
   #isOver = false;
   readonly #onReadable = (): void => this.#read();
   readonly #onGone = (): void => this.onGone();
@@ -28,6 +30,7 @@ export abstract class OpeningClient extends WaitingClient implements Expiring {
     this.received = received;
     this.#context = context;
     this.waitsSinceMs = context.deadlines.nowMs;
+    this.#heardAtMs = this.waitsSinceMs;
     this.deadlineMs = this.waitsSinceMs + context.options.headTimeoutMs;
     context.deadlines.add(this);
     context.waiting.add(this);
@@ -51,10 +54,13 @@ export abstract class OpeningClient extends WaitingClient implements Expiring {
     return true;
   }
 
-  /** Closes the connection if it was opened this long ago and has sent nothing. */
-  closeIfSilent(silentMs: number): void {
-    if (this.received.length > 0) return;
-    if (this.#context.deadlines.nowMs - this.waitsSinceMs >= silentMs) this.abort();
+  /**
+   * Closes the connection if its client has been silent for this long.
+   * @param startedMs the limit for one that has sent a part of the beginning
+   */
+  closeIfSilent(silentMs: number, startedMs: number): void {
+    const limitMs = this.received.length === 0 ? silentMs : startedMs;
+    if (this.#context.deadlines.nowMs - this.#heardAtMs >= limitMs) this.abort();
   }
 
   /** Gives the socket away. @returns the bytes that were read; undefined when the client has already left */
@@ -73,6 +79,7 @@ export abstract class OpeningClient extends WaitingClient implements Expiring {
   }
 
   #read(): void {
+    this.#heardAtMs = this.#context.deadlines.nowMs;
     for (let chunk = this.#next(); chunk !== undefined; chunk = this.#next()) {
       this.received = this.received.length === 0 ? chunk : Buffer.concat([this.received, chunk]);
       if (!this.inspect()) return;
