@@ -253,12 +253,12 @@ describe('a large change', () => {
   });
 
   it.each([
-    [1, ['1 prepares 3', '1 is ready', '2 prepares 3', '2 is ready', '3 prepares 3', '3 is ready']],
-    [2, ['1 prepares 3', '1 is ready', '2 prepares 3', '2 is ready', '3 prepares 3', '3 is ready']],
-    [3, ['1 prepares 3', '2 prepares 3', '1 is ready', '3 prepares 3', '2 is ready', '3 is ready']],
+    [1, 1],
+    [2, 1],
+    [3, 2],
   ])(
     'is compiled by few workers at once, so that one of %i processors is left for requests',
-    async (processors, expected) => {
+    async (processors, atOnceMax) => {
       const slowly = [1, 2, 3].map((worker): Rule => ({ worker, configVersion: 1, does: 'prepare a while' }));
       const { supervisor, told } = supervise(slowly, { spareDelayMs: 0, processors });
       await supervisor.start();
@@ -268,9 +268,16 @@ describe('a large change', () => {
       told.length = 0;
       await prepareAndApply(supervisor, largeChange(2));
       const seen = told.filter((line) => / prepares | is ready/.test(line));
-      expect(seen).toEqual(expected);
+      // Workers that compile at once tell of it in any order.
+      const atOnce = seen.map((_, end) =>
+        seen.slice(0, end + 1).reduce((sum, line) => sum + (line.endsWith(' is ready') ? -1 : 1), 0),
+      );
+      expect(Math.max(...atOnce)).toBe(atOnceMax);
+      expect(seen.toSorted()).toEqual(
+        [1, 2, 3].flatMap((worker) => [`${worker} is ready`, `${worker} prepares 3`]),
+      );
       const applied = told.filter((line) => line.endsWith('applies what it prepared'));
-      expect(told.indexOf(applied[0] ?? '')).toBeGreaterThan(told.indexOf('3 is ready'));
+      expect(told.indexOf(applied[0] ?? '')).toBeGreaterThan(told.lastIndexOf(seen.at(-1) ?? ''));
     },
   );
 

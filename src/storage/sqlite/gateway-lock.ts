@@ -84,7 +84,8 @@ export function isServed(file: string): boolean {
  */
 export function hasHardLink(file: string): boolean {
   try {
-    return statSync(file).nlink > 1;
+    const stats = statSync(file);
+    return stats.isFile() && stats.nlink > 1;
   } catch {
     // Whoever uses the file finds out why.
     return false;

@@ -243,6 +243,7 @@ describe('beside a running gateway, a start that would take a part of its place 
           'expected one gateway for a SQLite database (start --take-over replaces it; several can share a PostgreSQL database)\n',
       );
     }
+    rmSync(link);
     expect((await running.api('GET', '/apps')).status).toBe(200);
   });
 
