@@ -87,7 +87,7 @@ export function hasHardLink(file: string): boolean {
     const stats = statSync(file);
     return stats.isFile() && stats.nlink > 1;
   } catch {
-    // Whoever uses the file finds out why.
+    // Opening the file tells why.
     return false;
   }
 }
