@@ -11,7 +11,7 @@ interface Waiting {
 /** Limit of the actors and apps whose turns are known; then all begin anew. */
 const KNOWN_MAX = 10_000;
 /** What the gateway writes by itself. */
-const NOBODY: Party = { actor: '', app: '' };
+const GATEWAY: Party = { actor: '', app: '' };
 
 export class WriteTurns {
   /** The number of the last turn, by actor, and by actor and app. */
@@ -57,5 +57,5 @@ export class WriteTurns {
   }
 }
 
-const actorOf = ({ actor }: Party = NOBODY): string => actor;
-const appOf = ({ actor, app }: Party = NOBODY): string => `${actor} ${app}`;
+const actorOf = ({ actor }: Party = GATEWAY): string => actor;
+const appOf = ({ actor, app }: Party = GATEWAY): string => `${actor} ${app}`;
