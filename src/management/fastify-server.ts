@@ -12,6 +12,7 @@ import Fastify, {
 } from 'fastify';
 import { requestIds } from '../lib/ids.ts';
 import { toMicroseconds } from '../lib/clock.ts';
+import { isHostAndPort } from '../http/fields/host.ts';
 import { NO_RENEGOTIATION } from '../lib/listeners.ts';
 import { StorageUnavailable } from '../storage/storage-errors.ts';
 import { methodTable } from './api/allowed-methods.ts';
@@ -24,7 +25,7 @@ import { isConsoleRequest, sendConsole } from './console/console-pages.ts';
 import type { CertificateTexts } from './listening.ts';
 import type { Actors } from './serve-operation.ts';
 import { keepRoom } from './connection-room.ts';
-import { HEAD_BYTES_MAX } from './management-socket.ts';
+import { HEAD_BYTES_MAX, isUnixClient } from './management-socket.ts';
 
 const REQUEST_TIMEOUT_MS = 30_000;
 const HEADERS_TIMEOUT_MS = 10_000;
@@ -110,13 +111,18 @@ export function createFastify(
   return server;
 }
 
-/** Why a head that Node.js could parse is refused (RFC 9112 sections 2.3 and 3.2). */
-function headProblem({ headersDistinct, httpVersion }: IncomingMessage): string | undefined {
+/**
+ * Why a head that Node.js could parse is refused (RFC 9112 sections 2.3 and 3.2). Clients of the Unix socket have no
+ * host to name, and send different things.
+ */
+function headProblem({ headersDistinct, httpVersion, socket }: IncomingMessage): string | undefined {
   if (httpVersion !== '1.1' && httpVersion !== '1.0')
     return 'The first line of the request must end with HTTP/1.1 or HTTP/1.0';
-  const hosts = headersDistinct['host']?.length ?? 0;
-  if (hosts > 1) return 'A request must not have several Host fields';
-  return hosts === 0 && httpVersion === '1.1' ? 'An HTTP/1.1 request needs a Host field' : undefined;
+  const hosts = headersDistinct['host'] ?? [];
+  if (hosts.length > 1) return 'A request must not have several Host fields';
+  const [host] = hosts;
+  if (host === undefined) return httpVersion === '1.1' ? 'An HTTP/1.1 request needs a Host field' : undefined;
+  return isHostAndPort(host) || isUnixClient(socket) ? undefined : 'The Host field is not valid';
 }
 
 /** Headers of every answer, errors included. Pages replace the policy here with their own. */

@@ -59,6 +59,9 @@ describe('problems', () => {
 
 it.each([
   ['GET /healthz HTTP/1.1\r\nHost: a\r\nHost: a\r\n', 'A request must not have several Host fields'],
+  ['GET /healthz HTTP/1.1\r\nHost: a b\r\n', 'The Host field is not valid'],
+  ['GET /healthz HTTP/1.1\r\nHost: a:99999\r\n', 'The Host field is not valid'],
+  ['GET /healthz HTTP/1.0\r\nHost: user@a\r\n', 'The Host field is not valid'],
   ['GET /healthz\r\n', 'The first line of the request must end with HTTP/1.1 or HTTP/1.0'],
 ])('%j is refused, as the port for traffic does', async (head, detail) => {
   expect(await raw(`${head}Connection: close\r\n\r\n`)).toMatch(new RegExp(`^HTTP/1.1 400 [^]*"${detail}"`));

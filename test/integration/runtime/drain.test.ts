@@ -68,6 +68,10 @@ it('SIGINT lets an exchange that has begun come to its end, as SIGTERM does', as
     await until(() => backend.waiting === 1);
     const unfinished = await connectRaw(gateway.proxyPort);
     unfinished.write('GET /a/v1/x HTTP/1.1\r\nHost: a\r\n');
+    const dripping = await connectRaw(gateway.proxyPort);
+    dripping.write('GET /a/v1/x HTTP/1.1\r\nHost: a\r\nX: ');
+    const drips = setInterval(() => dripping.write('x'), 200);
+    for (const event of ['end', 'close']) dripping.socket.once(event, () => clearInterval(drips));
     const exited = once(gateway.process, 'exit');
     const signalledMs = performance.now();
     gateway.process.kill('SIGINT');
@@ -76,8 +80,9 @@ it('SIGINT lets an exchange that has begun come to its end, as SIGTERM does', as
       fresh?.end();
       return fresh === undefined;
     });
-    // It has not begun a request: the stop does not wait for the end of its time for a head (10 s).
+    // They have not begun a request: the stop does not wait for the end of their time for a head (10 s).
     expect(await unfinished.response()).toMatchObject({ status: 408 });
+    expect(await dripping.response()).toMatchObject({ status: 408 });
     expect(performance.now() - signalledMs).toBeLessThan(8_000);
     expect(gateway.process.exitCode).toBeNull();
     backend.answerAll();

@@ -44,6 +44,8 @@ export interface ListenerOptions {
 const DRAIN_IDLE_MS = 500;
 /** During a drain, a client whose handshake or request head is incomplete may be silent for this long. */
 const DRAIN_HEAD_MS = 1_000;
+/** From the start of a drain: by then what is incomplete had time enough, although its client is not silent. */
+const DRAIN_HEADS_MS = 3_000;
 const DRAIN_POLL_MS = 25;
 /** A client that has waited for less than this is not closed while there are others. */
 const YOUNG_MS = 1_000;
@@ -145,11 +147,12 @@ export class Listener {
     while (this.connectionCount > 0) {
       const elapsedMs = clock.monotonicMs() - startedMs;
       if (elapsedMs >= timeoutMs) break;
+      const headMs = elapsedMs < DRAIN_HEADS_MS ? DRAIN_HEAD_MS : 0;
       // Each counts from the start of its own idle time: a new connection is about to send its request.
-      for (const connection of this.#connections) connection.closeIfIdle(DRAIN_IDLE_MS, DRAIN_HEAD_MS);
-      for (const client of this.#opening) client.closeIfSilent(DRAIN_IDLE_MS, DRAIN_HEAD_MS);
+      for (const connection of this.#connections) connection.closeIfIdle(DRAIN_IDLE_MS, headMs);
+      for (const client of this.#opening) client.closeIfSilent(DRAIN_IDLE_MS, headMs);
       const { nowMs } = this.#context.deadlines;
-      for (const handshake of this.#handshakes) handshake.closeIfSilent(DRAIN_HEAD_MS, nowMs);
+      for (const handshake of this.#handshakes) handshake.closeIfSilent(headMs, nowMs);
       if (elapsedMs >= DRAIN_IDLE_MS) {
         for (const connection of this.#http2Connections) connection.closeWhenDone();
       }
@@ -372,12 +375,11 @@ class Handshake extends WaitingClient {
   /** Closes the connection if nothing has arrived for this long, as far as earlier calls have seen. */
   closeIfSilent(silentMs: number, nowMs: number): void {
     const { bytesRead } = this.#socket;
-    if (bytesRead === this.#seenBytes) {
-      if (nowMs - this.#heardAtMs >= silentMs) this.giveWay();
-      return;
+    if (bytesRead !== this.#seenBytes) {
+      this.#seenBytes = bytesRead;
+      this.#heardAtMs = nowMs;
     }
-    this.#seenBytes = bytesRead;
-    this.#heardAtMs = nowMs;
+    if (nowMs - this.#heardAtMs >= silentMs) this.giveWay();
   }
 
   giveWay(): boolean {
