@@ -94,7 +94,7 @@ function caseOf(name: string, compiled: CompiledPolicy, notes: UsageCounter, cou
       const evaluation = newEvaluation();
       if (evaluate(compiled, facts, evaluation) !== undefined) throw new Error('denied');
       const { caller } = evaluation;
-      notes.countUse(caller.id, 'allowed', facts.nowMs);
+      notes.countUse(caller, 'allowed', facts.nowMs);
       // Written as part of one text, as the request to the backend is.
       characters += Buffer.from(`${head}${caller.upstreamHeaderLines}\r\n`, 'latin1').length;
       characters += GARBAGE.slice().length;

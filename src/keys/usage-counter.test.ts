@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { uuidv7 } from '../lib/ids.ts';
 import { DAY_MS } from '../model/key-usage.ts';
-import { NUMBERS_PER_KEY, UsageCounter, type KeyUsageBatch } from './usage-counter.ts';
+import { NUMBERS_PER_KEY, UsageCounter, type CountedKey, type KeyUsageBatch } from './usage-counter.ts';
 
 const NOON_MS = Date.parse('2026-01-31T12:00:00Z');
 const KEYS_MAX = 131_072;
@@ -11,6 +11,9 @@ function newCounter(): { readonly counter: UsageCounter; readonly sent: KeyUsage
   const sent: KeyUsageBatch[] = [];
   return { counter: new UsageCounter((batch) => void sent.push(batch)), sent };
 }
+
+/** As a request sees it for the first time. */
+const key = (id: string): CountedKey => ({ id, usagePlace: 0 });
 
 /** Last use, allowed, limited and denied, by key. */
 function numbersByKey(batch: KeyUsageBatch | undefined): Record<string, number[]> {
@@ -25,15 +28,33 @@ function numbersByKey(batch: KeyUsageBatch | undefined): Record<string, number[]
 
 it('counts outcomes per key, and the last use only for valid keys', () => {
   const { counter, sent } = newCounter();
-  counter.countUse('a', 'allowed', NOON_MS + 2);
-  counter.countUse('a', 'limited', NOON_MS + 1);
+  counter.countUse(key('a'), 'allowed', NOON_MS + 2);
+  counter.countUse(key('a'), 'limited', NOON_MS + 1);
   counter.countRefusal('a', NOON_MS + 9);
   counter.countRefusal('b', NOON_MS + 9);
-  counter.countUse('a', 'denied', NOON_MS);
+  counter.countUse(key('a'), 'denied', NOON_MS);
   counter.flush();
   counter.flush();
   expect(sent.map(({ date }) => date)).toEqual(['2026-01-31']);
   expect(numbersByKey(sent[0])).toEqual({ a: [NOON_MS + 2, 1, 1, 2], b: [0, 0, 0, 1] });
+});
+
+it('counts a kept key where it was counted, until its place is of another key', () => {
+  const { counter, sent } = newCounter();
+  const [kept, other] = [key('kept'), key('other')];
+  for (const used of [kept, kept, key('kept')]) counter.countUse(used, 'allowed', NOON_MS);
+  counter.flush();
+  // Nothing was counted since: all places are free again.
+  counter.flush();
+  counter.countUse(other, 'limited', NOON_MS);
+  counter.countUse(kept, 'denied', NOON_MS);
+  counter.countUse(other, 'limited', NOON_MS);
+  expect(other.usagePlace).not.toBe(kept.usagePlace);
+  counter.flush();
+  expect(sent.map(numbersByKey)).toEqual([
+    { kept: [NOON_MS, 3, 0, 0] },
+    { other: [NOON_MS, 0, 2, 0], kept: [NOON_MS, 0, 0, 1] },
+  ]);
 });
 
 it.each([
@@ -44,7 +65,7 @@ it.each([
 ])('%s counts for its UTC day', (_name, offsetMs, date) => {
   const { counter, sent } = newCounter();
   const usedMs = Date.parse('2026-01-31T00:00:00Z') + offsetMs;
-  counter.countUse('a', 'allowed', usedMs);
+  counter.countUse(key('a'), 'allowed', usedMs);
   counter.flush();
   expect(sent[0]?.date).toBe(date);
   expect(numbersByKey(sent[0])).toEqual({ a: [usedMs, 1, 0, 0] });
@@ -52,7 +73,7 @@ it.each([
 
 it('separates days, also when the clock is set back', () => {
   const { counter, sent } = newCounter();
-  for (const days of [0, 1, 0]) counter.countUse('a', 'allowed', NOON_MS + days * DAY_MS);
+  for (const days of [0, 1, 0]) counter.countUse(key('a'), 'allowed', NOON_MS + days * DAY_MS);
   counter.flush();
   expect(sent.map(({ date }) => date)).toEqual(['2026-01-31', '2026-02-01', '2026-01-31']);
   expect(sent.map((batch) => numbersByKey(batch)['a']?.[1])).toEqual([1, 1, 1]);
@@ -61,7 +82,7 @@ it('separates days, also when the clock is set back', () => {
 it('sends a batch when very many keys are in use, so that its memory is bounded', () => {
   const { counter, sent } = newCounter();
   const count = KEYS_MAX + 10;
-  for (let key = 0; key < count; key++) counter.countUse(`key ${key}`, 'allowed', NOON_MS);
+  for (let index = 0; index < count; index++) counter.countUse(key(`key ${index}`), 'allowed', NOON_MS);
   const keyIds = (): string[] => sent.flatMap((batch) => batch.keyIds);
   expect(keyIds()).toHaveLength(KEYS_MAX);
   counter.flush();
@@ -74,7 +95,7 @@ it('sends few keys every tick, many keys every fifth tick, and all keys on flush
   const { counter, sent } = newCounter();
   const ids = Array.from({ length: 1_001 }, () => uuidv7(NOON_MS));
   const use = (keys: number): void => {
-    for (const id of ids.slice(0, keys)) counter.countUse(id, 'allowed', NOON_MS);
+    for (const used of ids.slice(0, keys).map(key)) counter.countUse(used, 'allowed', NOON_MS);
   };
   use(1_000);
   counter.tick();
@@ -93,7 +114,7 @@ it('sends few keys every tick, many keys every fifth tick, and all keys on flush
 
 it('very many keys wait one tick for each five thousand keys', () => {
   const { counter, sent } = newCounter();
-  for (let key = 0; key < 50_000; key++) counter.countUse(uuidv7(NOON_MS), 'allowed', NOON_MS);
+  for (let used = 0; used < 50_000; used++) counter.countUse(key(uuidv7(NOON_MS)), 'allowed', NOON_MS);
   for (let tick = 0; tick < 9; tick++) counter.tick();
   expect(sent).toHaveLength(0);
   counter.tick();

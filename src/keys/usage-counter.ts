@@ -6,6 +6,9 @@
  * Many keys wait longer than few: sending a key costs the two threads more than counting a request, so a key that is
  * used several times in the meantime is sent once. For the same reason keys keep their places between batches until
  * most of them are no longer used.
+ *
+ * A key that is kept in memory for its next request knows its place, so that it is not looked up by its id each time:
+ * with many keys in use, each look-up waits for memory.
  */
 import { DAY_MS, utcDate, type UsageOutcome } from '../model/key-usage.ts';
 
@@ -19,6 +22,13 @@ export interface KeyUsageBatch {
   readonly keyIds: readonly string[];
   /** `NUMBERS_PER_KEY` numbers for each of `keyIds`. */
   readonly numbers: Float64Array;
+}
+
+/** What the counter knows a key by. */
+export interface CountedKey {
+  readonly id: string;
+  /** Its place in a counter at its last use, or 0. Another key may have it now. */
+  usagePlace: number;
 }
 
 /** Limit of keys with places. The next key sends all counts and frees all places. */
@@ -38,9 +48,11 @@ const OUTCOME_AT: Readonly<Record<UsageOutcome, number>> = Object.freeze({
 
 export class UsageCounter {
   readonly #send: (batch: KeyUsageBatch) => void;
-  /** Where the numbers of each key begin. */
-  readonly #places = new Map<string, number>();
+  /** Of the key in each place. */
+  #keyIds: string[] = [];
+  /** `NUMBERS_PER_KEY` for each place. */
   #numbers: number[] = [];
+  readonly #places = new Map<string, number>();
   /** Keys that were counted since the last batch. */
   #counted = 0;
   #dayStartMs = 0;
@@ -54,14 +66,17 @@ export class UsageCounter {
    * Counts a request with a valid key. It is a use of the key even when the request is refused later.
    * @param nowMs wall clock at the start of the request
    */
-  countUse(keyId: string, outcome: UsageOutcome, nowMs: number): void {
-    const at = this.#count(keyId, outcome, nowMs);
+  countUse(key: CountedKey, outcome: UsageOutcome, nowMs: number): void {
+    this.#beginDay(nowMs);
+    if (this.#keyIds[key.usagePlace] !== key.id) key.usagePlace = this.#placeOf(key.id);
+    const at = this.#count(key.usagePlace, outcome);
     if (nowMs > (this.#numbers[at] as number)) this.#numbers[at] = nowMs;
   }
 
   /** Counts a request that was denied because its key is not valid. */
   countRefusal(keyId: string, nowMs: number): void {
-    this.#count(keyId, 'denied', nowMs);
+    this.#beginDay(nowMs);
+    this.#count(this.#placeOf(keyId), 'denied');
   }
 
   /** Once a second: sends the counts, unless they are many and have not waited long. */
@@ -75,11 +90,14 @@ export class UsageCounter {
   flush(): void {
     this.#ticks = 0;
     if (this.#counted > 0) this.#sendCounted();
-    if (this.#counted * 2 < this.#places.size) {
-      this.#places.clear();
-      this.#numbers = [];
-    }
+    if (this.#counted * 2 < this.#keyIds.length) this.#freePlaces();
     this.#counted = 0;
+  }
+
+  #freePlaces(): void {
+    this.#places.clear();
+    this.#keyIds = [];
+    this.#numbers = [];
   }
 
   #sendCounted(): void {
@@ -91,7 +109,8 @@ export class UsageCounter {
       this.#send({ date, keyIds, numbers: Float64Array.from(numbers) });
       [keyIds, numbers] = [[], []];
     };
-    for (const [keyId, at] of this.#places) {
+    for (const [place, keyId] of this.#keyIds.entries()) {
+      const at = place * NUMBERS_PER_KEY;
       if (isUncounted(all, at)) continue;
       keyIds.push(keyId);
       numbers.push(all[at] as number, all[at + 1] as number, all[at + 2] as number, all[at + 3] as number);
@@ -101,30 +120,36 @@ export class UsageCounter {
     if (keyIds.length > 0) send();
   }
 
-  /** @returns where the numbers of the key begin */
-  #count(keyId: string, outcome: UsageOutcome, nowMs: number): number {
+  #beginDay(nowMs: number): void {
     const sinceMs = nowMs - this.#dayStartMs;
-    if (sinceMs < 0 || sinceMs >= DAY_MS) {
-      this.flush();
-      this.#dayStartMs = nowMs - (nowMs % DAY_MS);
-    }
-    const at = this.#places.get(keyId) ?? this.#newPlace(keyId);
+    if (sinceMs >= 0 && sinceMs < DAY_MS) return;
+    this.flush();
+    this.#dayStartMs = nowMs - (nowMs % DAY_MS);
+  }
+
+  /** @returns where the numbers of the key begin */
+  #count(place: number, outcome: UsageOutcome): number {
+    const at = place * NUMBERS_PER_KEY;
     if (isUncounted(this.#numbers, at)) this.#counted++;
-    const place = at + OUTCOME_AT[outcome];
-    this.#numbers[place] = (this.#numbers[place] as number) + 1;
+    const counter = at + OUTCOME_AT[outcome];
+    this.#numbers[counter] = (this.#numbers[counter] as number) + 1;
     return at;
   }
 
+  #placeOf(keyId: string): number {
+    return this.#places.get(keyId) ?? this.#newPlace(keyId);
+  }
+
   #newPlace(keyId: string): number {
-    if (this.#places.size === KEYS_MAX) {
+    if (this.#keyIds.length === KEYS_MAX) {
       if (this.#counted > 0) this.#sendCounted();
       this.#counted = 0;
-      this.#places.clear();
-      this.#numbers = [];
+      this.#freePlaces();
     }
-    const at = this.#numbers.push(0, 0, 0, 0) - NUMBERS_PER_KEY;
-    this.#places.set(keyId, at);
-    return at;
+    const place = this.#keyIds.push(keyId) - 1;
+    this.#numbers.push(0, 0, 0, 0);
+    this.#places.set(keyId, place);
+    return place;
   }
 }
 

@@ -132,9 +132,10 @@ class Worker {
       }
       const { appId, expiresAtMs, caller } = resolved;
       const isRight = appId === expected.appId && expiresAtMs === expected.expiresAtMs;
-      if (!isRight || !isDeepStrictEqual(caller, callerOfKey(expected))) this.wrong.push([key, resolved]);
+      const asMade = { ...callerOfKey(expected), usagePlace: caller.usagePlace };
+      if (!isRight || !isDeepStrictEqual(caller, asMade)) this.wrong.push([key, resolved]);
       const outcome = (number + count) % 3;
-      this.#counter.countUse(caller.id, OUTCOMES[outcome] ?? 'denied', this.#nowMs);
+      this.#counter.countUse(caller, OUTCOMES[outcome] ?? 'denied', this.#nowMs);
       const counts = OUTCOMES.map((_, index) => (index === outcome ? 1 : 0));
       this.expected.add(expected.id, utcDate(this.#nowMs), counts, this.#nowMs);
     }

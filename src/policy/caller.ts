@@ -19,6 +19,7 @@ export const ANONYMOUS: Caller = Object.freeze({
   claims: undefined,
   keyRateLimit: null,
   upstreamHeaderLines: '',
+  usagePlace: 0,
 });
 
 /** A claim of the caller's token itself; undefined if absent or null. Names of Object.prototype are not claims. */

@@ -59,6 +59,8 @@ export interface Caller {
    * token.
    */
   readonly upstreamHeaderLines: string;
+  /** Of an API key: where its use is counted (`UsageCounter`). */
+  usagePlace: number;
 }
 
 export type Denial = Reason;

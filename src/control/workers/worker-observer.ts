@@ -161,7 +161,7 @@ export class WorkerObserver implements ProxyObserver {
     const { caller, refusedKeyId } = exchange.evaluation;
     if (caller.kind === 'api_key') {
       const outcome = usageOutcome(denial);
-      this.#keys.countUse(caller.id, outcome, exchange.nowMs);
+      this.#keys.countUse(caller, outcome, exchange.nowMs);
       if (outcome === 'limited' && denial !== undefined) this.#limits.note(caller.id, denial, exchange.nowMs);
     } else if (refusedKeyId !== '' && denial !== undefined && isForCredential(denial)) {
       this.#keys.countRefusal(refusedKeyId, exchange.nowMs);

@@ -1,5 +1,5 @@
 /**
- * The API keys that a worker has resolved, by the header value that presents them. At most 32,768 are kept, and all are
+ * The API keys that a worker has resolved, by the header value that presents them. At most 65,536 are kept, and all are
  * dropped when any key changes; every other key is looked up by SHA-256 in the shared table of keys.
  *
  * A key is kept from its second use on, unless another key with the same place was used in between. So keys that are
@@ -16,8 +16,8 @@ import { tokenStart } from './bearer.ts';
 import { callerOfKey } from './key-caller.ts';
 import { RecentTable } from './recent-table.ts';
 
-/** 32,768 places; some 500 bytes of the heap for each that is taken. */
-const PLACE_BITS = 15;
+/** 65,536 places; some 500 bytes of the heap for each that is taken. */
+const PLACE_BITS = 16;
 /** A longer header value, with spaces before the token, is not kept. */
 const HEADER_CHARS_MAX = 256;
 
@@ -70,15 +70,20 @@ export class KeyCache {
     const found = this.#directory.findPresentedKey(tokenDigest(token));
     if (found === undefined) return isOwn && !hasValidChecksum(token) ? MALFORMED : UNKNOWN;
     const isKept = credential.length <= HEADER_CHARS_MAX && this.#recent.isMissedAgain(credential);
-    if (!isKept) return resolvedKey('', found);
-    // A copy: the value is a slice of a whole request head, which would stay in memory.
-    const resolved = resolvedKey(ownText(credential), found);
+    if (!isKept) return resolvedKey('', found, callerOfKey(found));
+    // Copies: the value is a slice of a whole request head, which would stay in memory, and the lines are many parts,
+    // each of which waits for memory when they are written.
+    const resolved = resolvedKey(ownText(credential), found, inOnePiece(callerOfKey(found)));
     this.#recent.set(resolved);
     return resolved;
   }
 }
 
-function resolvedKey(key: string, found: PresentedKey): ResolvedKey {
+function resolvedKey(key: string, found: PresentedKey, caller: Caller): ResolvedKey {
   const { appId, isActive, expiresAtMs } = found;
-  return { key, appId, isActive, caller: callerOfKey(found), expiresAtMs };
+  return { key, appId, isActive, caller, expiresAtMs };
+}
+
+function inOnePiece(caller: Caller): Caller {
+  return { ...caller, upstreamHeaderLines: ownText(caller.upstreamHeaderLines) };
 }

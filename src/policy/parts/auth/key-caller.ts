@@ -34,5 +34,6 @@ export function callerOfKey({ id, name, rateLimit, scopes }: PresentedKey): Call
     claims: undefined,
     keyRateLimit: rateLimit,
     upstreamHeaderLines: fieldLine('X-Headgate-Key-Id', id) + fieldLine('X-Headgate-Key-Name', name) + line,
+    usagePlace: 0,
   };
 }

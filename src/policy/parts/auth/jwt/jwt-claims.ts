@@ -54,6 +54,7 @@ export function callerOf(claims: Claims, verification: JwtVerification): Caller 
     claims,
     keyRateLimit: null,
     upstreamHeaderLines: lines,
+    usagePlace: 0,
   });
 }
 

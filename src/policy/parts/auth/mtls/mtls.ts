@@ -151,6 +151,7 @@ function judge({ certificates }: ClientTls, context: MtlsContext, nowMs: number)
       fieldLine('X-Headgate-Subject', who.name) +
       scopesLine(scopes) +
       certificateLine(settings.forward, leaf),
+    usagePlace: 0,
   });
   const certificate = shownCertificate(settings, leaf, chain.at(-1), who.rule);
   return { generation: trust.generation, validFromMs, expiresAtMs, caller, denial: undefined, certificate };
