@@ -15,7 +15,7 @@ import { HealthProbe } from '../control/health/health-probe.ts';
 import { startLimitNode } from '../control/cluster/limit-node.ts';
 import type { TrafficPorts } from '../control/workers/protocol.ts';
 import { watchMemory } from '../control/memory/memory-watch.ts';
-import { createHeapRelease } from '../control/memory/spare-heap.ts';
+import { createHeapRelease, releaseWhenQuiet } from '../control/memory/spare-heap.ts';
 import { Supervisor } from '../control/workers/supervisor.ts';
 import { startTicketRotation } from '../control/certificates/ticket-keys.ts';
 import { UnixListener } from '../control/unix-socket/unix-listener.ts';
@@ -151,6 +151,7 @@ export async function listenForTraffic(
     const ports = await supervisor.start();
     // This thread has read the whole configuration and sent it to the workers.
     createHeapRelease(() => true)();
+    releaseWhenQuiet();
     watchMemory(clock);
     // It reads the whole database, which must not delay the start.
     secretWatch.start();
