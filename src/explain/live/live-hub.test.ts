@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { systemClock } from '../../lib/clock.ts';
-import { LIVE_STREAMS_PER_ACTOR_MAX, LiveHub, type LiveStream } from './live-hub.ts';
+import type { AdminRole } from '../../model/resources.ts';
+import { LIVE_STREAMS_MAX, LIVE_STREAMS_PER_ACTOR_MAX, LiveHub, type LiveStream } from './live-hub.ts';
 
 it('lets a stream whose reader is gone without a word give way, after broken ones', () => {
   const hub = new LiveHub({ clock: systemClock });
@@ -10,6 +11,7 @@ it('lets a stream whose reader is gone without a word give way, after broken one
     hub.open(
       {
         actorId: 'ada',
+        role: 'viewer',
         filter: {},
         perSecond: 1,
         lastEventId: undefined,
@@ -28,5 +30,21 @@ it('lets a stream whose reader is gone without a word give way, after broken one
   expect(ended).toEqual(['4']);
   expect(open('too many')).toBe('actor');
   expect(hub.watches).toHaveLength(LIVE_STREAMS_PER_ACTOR_MAX);
+  hub.close();
+});
+
+it('gives an admin a stream although the streams of viewers have all places', () => {
+  const hub = new LiveHub({ clock: systemClock });
+  const ended: string[] = [];
+  const open = (actorId: string, role: AdminRole): LiveStream | string =>
+    hub.open(
+      { actorId, role, filter: {}, perSecond: 1, lastEventId: undefined, isUnanswered: () => false },
+      { write: () => true, end: () => void ended.push(actorId) },
+    );
+  for (let count = 0; count < LIVE_STREAMS_MAX; count++) open(`viewer${count}`, 'viewer');
+  expect(open('viewer', 'viewer')).toBe('all');
+  expect(open('admin', 'admin')).toHaveProperty('counts');
+  expect(ended).toEqual([`viewer${LIVE_STREAMS_MAX - 1}`]);
+  expect(open('admin', 'admin')).toBe('all');
   hub.close();
 });

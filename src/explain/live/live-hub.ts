@@ -9,6 +9,7 @@ import { exchangeEvent } from './live-events.ts';
 import type { LiveFilter } from './live-filter.ts';
 import type { LiveMessage, LiveWatch } from './live-messages.ts';
 import { Pace } from './pace.ts';
+import { givesWay, type StreamHolder } from './stream-places.ts';
 
 export const LIVE_STREAMS_MAX = 50;
 export const LIVE_STREAMS_PER_ACTOR_MAX = 10;
@@ -18,8 +19,7 @@ const KEPT_EVENTS_MAX = 200;
 const RESUMABLE_MS = 15_000;
 const TOKEN_BYTES = 8;
 
-export interface LiveRequest {
-  readonly actorId: string;
+export interface LiveRequest extends StreamHolder {
   readonly filter: LiveFilter;
   readonly perSecond: number;
   /** The `id` of an event; undefined for a new stream. */
@@ -62,11 +62,10 @@ export interface LiveFacts {
 /** Why there can be no further stream. */
 export type LiveRefusal = 'all' | 'actor';
 
-interface Watcher {
+interface Watcher extends StreamHolder {
   readonly watch: LiveWatch;
   /** Unguessable; begins the ids of its events. */
   readonly token: string;
-  readonly actorId: string;
   /** Compared with the query of a returning reader. */
   readonly asked: string;
   readonly pace: Pace;
@@ -128,12 +127,13 @@ export class LiveHub {
       this.#total.refused += 1;
       return refusal;
     }
-    const { actorId, filter, perSecond, isUnanswered } = request;
+    const { actorId, role, filter, perSecond, isUnanswered } = request;
     const id = this.#nextId++;
     const watcher: Watcher = {
       watch: { id, filter, perSecond },
       token: randomHex(TOKEN_BYTES),
       actorId,
+      role,
       asked: askedOf(request),
       pace: new Pace(perSecond),
       counts: { seen: 0, shown: 0, dropped: 0, lost: 0 },
@@ -229,19 +229,22 @@ export class LiveHub {
     return stream;
   }
 
-  #refusal({ actorId }: LiveRequest): LiveRefusal | undefined {
+  #refusal(request: LiveRequest): LiveRefusal | undefined {
+    const { actorId } = request;
     if (this.#isClosed) return 'all';
     const watchers = [...this.#watchers.values()];
     const own = watchers.filter((watcher) => watcher.actorId === actorId);
     const isOverOwn = own.length >= LIVE_STREAMS_PER_ACTOR_MAX;
     if (!isOverOwn && watchers.length < LIVE_STREAMS_MAX) return undefined;
-    // Replaces a broken stream, or one whose client seems to be gone.
+    // Replaces a broken stream, or one whose client seems to be gone, or one of the caller that has the most.
     const some = isOverOwn ? own : watchers;
-    const broken =
-      some.find(({ sink }) => sink === undefined) ?? some.find((watcher) => watcher.isUnanswered());
-    if (broken === undefined) return isOverOwn ? 'actor' : 'all';
-    const { sink } = broken;
-    this.#forget(broken);
+    const ended =
+      some.find(({ sink }) => sink === undefined) ??
+      some.find((watcher) => watcher.isUnanswered()) ??
+      (isOverOwn ? undefined : givesWay(watchers, request));
+    if (ended === undefined) return isOverOwn ? 'actor' : 'all';
+    const { sink } = ended;
+    this.#forget(ended);
     sink?.end();
     return undefined;
   }

@@ -42,13 +42,20 @@ async function openFeed(
   return { feed, events };
 }
 
-it('lets a reader that is gone without a word give way, first of the same caller, and no other', async () => {
+it('lets a reader that is gone without a word give way, first of the same caller, and then one of the caller with most', async () => {
   const { feed } = await openFeed();
   const gone = new Set<string>();
   const ended: string[] = [];
   const open = (actorId: string, name: string): FeedReader | string =>
     feed.open(
-      { actorId, filter: {}, after: NO_EVENT, knownRemoved: '', isUnanswered: () => gone.has(name) },
+      {
+        actorId,
+        role: 'viewer',
+        filter: {},
+        after: NO_EVENT,
+        knownRemoved: '',
+        isUnanswered: () => gone.has(name),
+      },
       { write: () => true, end: () => void ended.push(name) },
     );
   for (let count = 0; count < STREAMS_PER_ACTOR_MAX; count++) open('ada', `ada${count}`);
@@ -62,7 +69,13 @@ it('lets a reader that is gone without a word give way, first of the same caller
   for (let count = feed.size; count < STREAMS_MAX; count++) open(`other${count}`, `other${count}`);
   expect(open('cyd', 'cyd0')).toHaveProperty('reached');
   expect(ended).toEqual(['ada3', 'bob0']);
-  expect(open('dan', 'dan0')).toBe('all');
+  // Where all read, one of the caller with the most gives way, which cannot take it back.
+  expect(open('dan', 'dan0')).toHaveProperty('reached');
+  expect(ended).toEqual(['ada3', 'bob0', 'more']);
+  for (const taken of ['eve', 'fay', 'guy', 'hal', 'ida', 'jon'])
+    expect(open(taken, taken)).toHaveProperty('reached');
+  expect(open('ada', 'again')).toBe('all');
+  expect(open('kim', 'kim0')).toBe('all');
   expect(feed.size).toBe(STREAMS_MAX);
 });
 
@@ -77,6 +90,7 @@ it('reads an event once for all readers, and gives all of them every event in or
     feed.open(
       {
         actorId: String(index % 8),
+        role: 'viewer',
         filter: {},
         after: NO_EVENT,
         knownRemoved: '',
@@ -116,7 +130,14 @@ it('does not take for the newest what was read before an event was there', async
   const got = { early: 0, late: 0 };
   const [early] = (['early', 'late'] as const).map((name) =>
     feed.open(
-      { actorId: name, filter: {}, after: NO_EVENT, knownRemoved: '', isUnanswered: () => false },
+      {
+        actorId: name,
+        role: 'viewer',
+        filter: {},
+        after: NO_EVENT,
+        knownRemoved: '',
+        isUnanswered: () => false,
+      },
       { write: () => (got[name]++, true), end: () => undefined },
     ),
   );
@@ -138,7 +159,14 @@ describe('a reader that stalls while events are removed', () => {
     const room = { texts: 1 };
     await events.append([EVENT, OTHER, EVENT, EVENT, EVENT]);
     const reader = feed.open(
-      { actorId: 'ada', filter, after: NO_EVENT, knownRemoved: '', isUnanswered: () => false },
+      {
+        actorId: 'ada',
+        role: 'viewer',
+        filter,
+        after: NO_EVENT,
+        knownRemoved: '',
+        isUnanswered: () => false,
+      },
       {
         write: (text) => {
           if (got.length >= room.texts) return false;

@@ -7,6 +7,7 @@
  */
 import { setImmediate as turn } from 'node:timers/promises';
 import { asciiJson } from '../../../explain/live/live-events.ts';
+import { givesWay, type StreamHolder } from '../../../explain/live/stream-places.ts';
 import type { EventFilter, EventStore, FollowedEvents } from '../../../storage/event-store.ts';
 import type { Repository } from '../../../storage/repository.ts';
 import type { GatewayEvent } from '../../../model/events/events.ts';
@@ -29,8 +30,7 @@ export interface FeedSink {
   end(): void;
 }
 
-export interface FeedRequest {
-  readonly actorId: string;
+export interface FeedRequest extends StreamHolder {
   readonly filter: EventFilter;
   /** The id to continue after. */
   readonly after: string;
@@ -49,8 +49,7 @@ export interface FeedReader {
   leave(): void;
 }
 
-interface Reader extends FeedReader {
-  readonly actorId: string;
+interface Reader extends FeedReader, StreamHolder {
   readonly sink: FeedSink;
   readonly isUnanswered: () => boolean;
 }
@@ -106,16 +105,19 @@ export class EventFeed {
     this.#isClosed = false;
   }
 
-  /** A reader that is gone without a word gives way. */
-  #refusal({ actorId }: FeedRequest): FeedRefusal | undefined {
+  /** A reader that is gone without a word gives way, and then one of the caller that has the most. */
+  #refusal(request: FeedRequest): FeedRefusal | undefined {
+    const { actorId } = request;
     const all = [...this.#readers];
     const own = all.filter((reader) => reader.actorId === actorId);
     const isOverOwn = own.length >= STREAMS_PER_ACTOR_MAX;
     if (!isOverOwn && all.length < STREAMS_MAX) return undefined;
-    const gone = (isOverOwn ? own : all).find((reader) => reader.isUnanswered());
-    if (gone === undefined) return isOverOwn ? 'actor' : 'all';
-    gone.leave();
-    gone.sink.end();
+    const ended =
+      (isOverOwn ? own : all).find((reader) => reader.isUnanswered()) ??
+      (isOverOwn ? undefined : givesWay(all, request));
+    if (ended === undefined) return isOverOwn ? 'actor' : 'all';
+    ended.leave();
+    ended.sink.end();
     return undefined;
   }
 
@@ -153,7 +155,7 @@ export class EventFeed {
     return read;
   }
 
-  #reader({ actorId, filter, after, knownRemoved, isUnanswered }: FeedRequest, sink: FeedSink): Reader {
+  #reader({ actorId, role, filter, after, knownRemoved, isUnanswered }: FeedRequest, sink: FeedSink): Reader {
     let reached = after;
     let isReading = false;
     let isWanted = false;
@@ -204,6 +206,7 @@ export class EventFeed {
     };
     const reader: Reader = {
       actorId,
+      role,
       sink,
       isUnanswered,
       get reached() {

@@ -119,7 +119,8 @@ async function watch(
   if (isForeign || isBehind) body.write(gapText(oldest));
   const isUnanswered = (): boolean => lasting.isUnanswered();
   const knownRemoved = removed.upTo;
-  const request = { actorId: actor.id, filter: withoutEnd(filter), after, knownRemoved, isUnanswered };
+  const caller = { actorId: actor.id, role: actor.role };
+  const request = { ...caller, filter: withoutEnd(filter), after, knownRemoved, isUnanswered };
   const reader = events.open(request, body);
   if (typeof reader === 'string') return refused(reader);
   body.onRoom = () => reader.wake();

@@ -141,7 +141,8 @@ async function watch(context: ManagementContext, call: Call): Promise<Answer | F
   const { lastEventId } = lasting;
   events.write(PREAMBLE);
   const isUnanswered = (): boolean => lasting.isUnanswered();
-  const stream = live.open({ actorId: call.actor.id, filter, perSecond, lastEventId, isUnanswered }, events);
+  const { id: actorId, role } = call.actor;
+  const stream = live.open({ actorId, role, filter, perSecond, lastEventId, isUnanswered }, events);
   if (typeof stream === 'string') return refused(stream);
   follow(context, lasting, { events, stream, perSecond });
   return {
