@@ -41,7 +41,7 @@ interface OwnTargets {
 
 export interface HealthEventsDeps {
   readonly paced: PacedEvents;
-  readonly clock: Pick<Clock, 'nowMs'>;
+  readonly clock: Clock;
   readonly placeOf: (revisionId: string) => Placed | undefined;
   readonly isOpen: (revisionId: string) => boolean;
 }
@@ -99,7 +99,7 @@ export class HealthEvents {
   }
 
   #hasOwnPace(revisionId: string, target: string): boolean {
-    const nowMs = this.#deps.clock.nowMs();
+    const nowMs = this.#deps.clock.monotonicMs();
     let own = this.#ownTargets.get(revisionId);
     if (own === undefined || nowMs - own.sinceMs > HOUR_MS) own = { sinceMs: nowMs, targets: new Set() };
     this.#ownTargets.set(revisionId, own);

@@ -17,22 +17,23 @@ const NETWORKS_MAX = 1_000;
 
 interface Refusals {
   count: number;
+  /** Times of the monotonic clock: a wall clock that is set back must not keep an attack from being told. */
   sinceMs: number;
   toldMs: number;
 }
 
 export class LoginEvents {
   readonly #paced: PacedEvents;
-  readonly #clock: Pick<Clock, 'nowMs'>;
+  readonly #clock: Clock;
   readonly #networks = new Map<string, Refusals>();
 
-  constructor(paced: PacedEvents, clock: Pick<Clock, 'nowMs'>) {
+  constructor(paced: PacedEvents, clock: Clock) {
     this.#paced = paced;
     this.#clock = clock;
   }
 
   refused(address: string): void {
-    const nowMs = this.#clock.nowMs();
+    const nowMs = this.#clock.monotonicMs();
     const network = networkOf(address);
     let refusals = this.#networks.get(network);
     if (refusals === undefined) {
@@ -49,7 +50,7 @@ export class LoginEvents {
     if (refusals.count < REFUSED_MIN || nowMs - refusals.toldMs < QUIET_MS) return;
     this.#paced.record('logins', {
       type: 'login.refused_repeatedly',
-      dedupe_key: `login.refused_repeatedly:${network}:${Math.floor(nowMs / WINDOW_MS)}`,
+      dedupe_key: `login.refused_repeatedly:${network}:${Math.floor(this.#clock.nowMs() / WINDOW_MS)}`,
       subject: { kind: 'network', id: network, name: network },
       data: { refused: refusals.count },
     });

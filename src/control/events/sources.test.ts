@@ -33,8 +33,8 @@ const version = (fields: Partial<Version>): Version =>
 
 function bench() {
   const recorded: NoticedEvent[] = [];
-  const time = { nowMs: START_MS };
-  const clock = { nowMs: () => time.nowMs, monotonicMs: () => time.nowMs - START_MS };
+  const time = { nowMs: START_MS, setBackMs: 0 };
+  const clock = { nowMs: () => time.nowMs - time.setBackMs, monotonicMs: () => time.nowMs - START_MS };
   const log = {
     record: (event: NoticedEvent): void => {
       const row = EVENT_TYPES.get(event.type);
@@ -375,6 +375,12 @@ it('wrong tokens are reported by network, from the fifth on, once an hour', () =
     { subject: { kind: 'network', id: '192.0.2.0/24' }, data: { refused: REFUSED_MIN } },
     { subject: { id: '192.0.2.0/24' }, data: { refused: 101 } },
   ]);
+  // A wall clock that is set back, as by a wrong time server, delays no event.
+  time.setBackMs = 86_400_000;
+  time.nowMs += 3_600_000;
+  events.refused('192.0.2.1');
+  for (let at = 0; at < REFUSED_MIN; at += 1) events.refused('192.0.2.1');
+  expect(recorded).toHaveLength(3);
   for (let at = 0; at < REFUSED_MIN; at += 1) events.refused('2001:db8::1');
   expect(recorded.at(-1)).toMatchObject({ subject: { id: '2001:db8::/64' } });
 });
