@@ -22,7 +22,7 @@ import type { ConfigState } from '../cluster/config-state.ts';
 import { DnsLook, newKnownNames, type KnownNames } from './dns-look.ts';
 import type { FoundFile } from './found-file.ts';
 import { loadTargetReader, lookAtFile, newSeenFile, type SeenFile } from './file-look.ts';
-import { boundedSet, changedPlaces, nextSet } from './found-set.ts';
+import { boundedSet, changedPlaces, DOUBTED_LOOKS_MAX, nextSet } from './found-set.ts';
 import { Lane, STARTS_MAX, type InLane } from './lane.ts';
 import type { Look } from './look.ts';
 import { TargetPublisher, type Publish } from './target-publisher.ts';
@@ -68,8 +68,9 @@ interface Watched extends InLane {
 }
 
 interface DoubtedSet {
+  /** Empty after a look-up that failed: nothing can be the same again. */
   readonly targets: readonly FoundTarget[];
-  /** Look-ups in a row, and the time of the first one. */
+  /** Look-ups in a row, failed ones aside, and the time of the first one. */
   readonly looks: number;
   readonly sinceMs: number;
 }
@@ -157,7 +158,7 @@ export class DiscoveryWatch {
       changed_at: at(watched?.changedAtMs),
       stale_since: at(watched?.staleSinceMs),
       error: watched?.error ?? null,
-      doubted: watched?.doubted?.targets.length ?? null,
+      doubted: watched?.doubted?.targets.length || null,
       left_out: watched?.leftOut ?? 0,
       notes: [...(watched?.notes ?? [])],
     };
@@ -294,7 +295,9 @@ export class DiscoveryWatch {
     const isNew = watched.staleSinceMs === undefined || watched.error !== error;
     watched.staleSinceMs ??= clock.nowMs();
     watched.error = error;
-    watched.doubted = undefined;
+    // A source that fails every other time must not be doubted for ever.
+    const { doubted, failures } = watched;
+    watched.doubted = doubted && failures < DOUBTED_LOOKS_MAX ? { ...doubted, targets: [] } : undefined;
     const targets = watched.source.targets.length;
     if (isNew) {
       const left = targets === 0 ? 'no targets were found before' : 'the targets found earlier stay in use';
