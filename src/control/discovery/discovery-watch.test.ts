@@ -19,6 +19,7 @@ import { systemClock, type Clock } from '../../lib/clock.ts';
 import type { Discovery, Revision } from '../../model/resources.ts';
 import { createLogger } from '../../observe/log.ts';
 import { ConfigState } from '../cluster/config-state.ts';
+import { LINE_MS, LINES_MAX } from './change-lines.ts';
 import { DiscoveryWatch } from './discovery-watch.ts';
 import { DOUBT_MS_MAX, DOUBTED_LOOKS_MAX } from './found-set.ts';
 import { LOOKS_MAX } from './lane.ts';
@@ -196,6 +197,28 @@ it.each([
   expect(health()?.doubted).toBeNull();
   // The first look-up that found this address is believed.
   expect(watch.counts.get('dns')?.doubted).toBe(DOUBTED_LOOKS_MAX);
+});
+
+it('a name that has other addresses in each answer does not fill the log', async () => {
+  const dns = await server();
+  let aheadMs = 0;
+  const clock = { ...systemClock, monotonicMs: () => performance.now() + aheadMs };
+  const discovery: Discovery = { type: 'dns', host: 'moving.test', port: 80 };
+  const { state, lines } = start({ dns, clock, count: 1, minIntervalMs: 100, discovery: () => discovery });
+  const changes = (): Record<string, unknown>[] =>
+    lines
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+      .filter(({ msg }) => msg === 'discovered targets have changed');
+  const move = async (answer: number): Promise<void> => {
+    dns.setA('moving.test', [`10.0.0.${answer}`], 0);
+    aheadMs += 100;
+    await until(() => [...state.discovered.sources()][0]?.targets[0]?.host === `10.0.0.${answer}`, 10_000);
+  };
+  for (let answer = 1; answer <= LINES_MAX + 4; answer += 1) await move(answer);
+  expect(changes()).toHaveLength(LINES_MAX);
+  aheadMs += LINE_MS;
+  await until(() => changes().length > LINES_MAX, 10_000);
+  expect(changes().at(-1)).toMatchObject({ changes: 4, added: [`10.0.0.${LINES_MAX + 4}:80`] });
 });
 
 it('a source that waits for long is reported as stale, and a removed one frees its place', async () => {

@@ -19,6 +19,7 @@ import type { Logger } from '../../observe/log.ts';
 import type { DiscoverySettings } from '../../settings/settings-types.ts';
 import type { DiscoverySource } from '../cluster/discovered-targets.ts';
 import type { ConfigState } from '../cluster/config-state.ts';
+import { ChangeLines } from './change-lines.ts';
 import { DnsLook, newKnownNames, type KnownNames } from './dns-look.ts';
 import type { FoundFile } from './found-file.ts';
 import { loadTargetReader, lookAtFile, newSeenFile, type SeenFile } from './file-look.ts';
@@ -65,6 +66,14 @@ interface Watched extends InLane {
   notes: readonly string[];
   leftOut: number;
   doubted: DoubtedSet | undefined;
+  readonly changeLines: ChangeLines<ChangeLine>;
+}
+
+interface ChangeLine {
+  readonly targets: number;
+  /** Not longer than a line of the log should be. */
+  readonly added: readonly string[];
+  readonly removed: readonly string[];
 }
 
 interface DoubtedSet {
@@ -172,6 +181,7 @@ export class DiscoveryWatch {
       if (source.revisions.size === 0) continue;
       used += 1;
       const watched = this.#watchedOf(source, nowMs);
+      this.#tellChange(watched);
       if (watched.nextMs > nowMs) continue;
       if (watched.phase === 'resting') this.#laneOf(watched).add(watched);
       else this.#noteOverdue(watched, nowMs);
@@ -220,6 +230,7 @@ export class DiscoveryWatch {
       notes: [],
       leftOut: 0,
       doubted: undefined,
+      changeLines: new ChangeLines(nowMs),
     };
     this.#watched.set(source.key, watched);
     this.#remember(source);
@@ -340,17 +351,25 @@ export class DiscoveryWatch {
   }
 
   #use(watched: Watched, targets: readonly FoundTarget[]): void {
-    const { state, clock, log } = this.#deps;
-    const { source, text } = watched;
+    const { state, clock } = this.#deps;
+    const { source } = watched;
     const { added, removed } = changedPlaces(source.targets, targets);
     watched.changedAtMs = clock.nowMs();
     this.#publisher?.add(state.setFound(source.key, targets));
     this.#deps.file?.changed(state.discovered.sources());
     const some = (places: readonly string[]): readonly string[] => places.slice(0, LOGGED_MAX);
-    log.info(
-      { source: text, targets: targets.length, added: some(added), removed: some(removed) },
-      'discovered targets have changed',
-    );
+    watched.changeLines.add({ targets: targets.length, added: some(added), removed: some(removed) });
+    this.#tellChange(watched);
+  }
+
+  /** Tells of a change that is not told yet, if its source has not filled the log with changes. */
+  #tellChange({ text: source, changeLines }: Watched): void {
+    const { clock, log } = this.#deps;
+    const taken = changeLines.take(clock.monotonicMs());
+    if (taken === undefined) return;
+    const { line, changes } = taken;
+    const several = changes > 1 ? { changes } : {};
+    log.info({ source, ...line, ...several }, 'discovered targets have changed');
   }
 
   #note(watched: Watched, notes: readonly string[], leftOut: number): void {
