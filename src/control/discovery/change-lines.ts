@@ -1,7 +1,7 @@
 /**
- * The log lines about one source whose targets change: a name that gives other addresses in each answer must not flood
- * the log. Beyond a budget the latest change waits for its line, which has the number of changes since the line before.
- * Owns the budget of its source.
+ * The log lines about one source that changes: a name that gives other addresses in each answer, or fails every other
+ * time, must not flood the log. Beyond a budget the latest change waits for its line, which has the number of changes
+ * since the line before. Owns the budget of its source.
  */
 
 /** Lines at once, as for a roll-out that replaces one target after another. */

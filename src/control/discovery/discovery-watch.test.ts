@@ -221,6 +221,39 @@ it('a name that has other addresses in each answer does not fill the log', async
   expect(changes().at(-1)).toMatchObject({ changes: 4, added: [`10.0.0.${LINES_MAX + 4}:80`] });
 });
 
+it('a name that fails every other time does not fill the log', async () => {
+  const dns = await server();
+  let aheadMs = 0;
+  const clock = { ...systemClock, monotonicMs: () => performance.now() + aheadMs };
+  const discovery: Discovery = { type: 'dns', host: 'shaky.test', port: 80 };
+  dns.setA('shaky.test', ['10.0.0.1'], 0);
+  const { state, lines, watch } = start({
+    dns,
+    clock,
+    count: 1,
+    minIntervalMs: 100,
+    discovery: () => discovery,
+  });
+  const messages = (): string[] =>
+    lines
+      .map((line) => String((JSON.parse(line) as { msg: unknown }).msg))
+      .filter((text) => text.startsWith('discovery '));
+  const isStale = (): boolean => {
+    const revision = state.discovered.revision('r0');
+    return revision !== undefined && watch.healthOf(revision)?.stale_since !== null;
+  };
+  await until(() => [...state.discovered.sources()][0]?.targets.length === 1, 10_000);
+  for (let change = 0; change < LINES_MAX + 4; change += 1) {
+    dns.mode = change % 2 === 0 ? 'servfail' : 'ok';
+    aheadMs += 1_000;
+    await until(() => isStale() === (change % 2 === 0), 10_000);
+  }
+  expect(messages()).toHaveLength(LINES_MAX);
+  aheadMs += LINE_MS;
+  await until(() => messages().length > LINES_MAX, 10_000);
+  expect(messages().at(-1)).toBe('discovery works again');
+});
+
 it('a source that waits for long is reported as stale, and a removed one frees its place', async () => {
   const dns = await server();
   dns.mode = 'silent';

@@ -66,14 +66,15 @@ interface Watched extends InLane {
   notes: readonly string[];
   leftOut: number;
   doubted: DoubtedSet | undefined;
-  readonly changeLines: ChangeLines<ChangeLine>;
+  /** Of its targets, and of everything else that is said about it: one does not use up the lines of the other. */
+  readonly changeLines: ChangeLines<Line>;
+  readonly stateLines: ChangeLines<Line>;
 }
 
-interface ChangeLine {
-  readonly targets: number;
-  /** Not longer than a line of the log should be. */
-  readonly added: readonly string[];
-  readonly removed: readonly string[];
+interface Line {
+  readonly level: 'info' | 'warn';
+  readonly fields: Readonly<Record<string, unknown>>;
+  readonly message: string;
 }
 
 interface DoubtedSet {
@@ -181,7 +182,8 @@ export class DiscoveryWatch {
       if (source.revisions.size === 0) continue;
       used += 1;
       const watched = this.#watchedOf(source, nowMs);
-      this.#tellChange(watched);
+      this.#write(watched, watched.changeLines);
+      this.#write(watched, watched.stateLines);
       if (watched.nextMs > nowMs) continue;
       if (watched.phase === 'resting') this.#laneOf(watched).add(watched);
       else this.#noteOverdue(watched, nowMs);
@@ -231,6 +233,7 @@ export class DiscoveryWatch {
       leftOut: 0,
       doubted: undefined,
       changeLines: new ChangeLines(nowMs),
+      stateLines: new ChangeLines(nowMs),
     };
     this.#watched.set(source.key, watched);
     this.#remember(source);
@@ -301,7 +304,7 @@ export class DiscoveryWatch {
   }
 
   #failed(watched: Watched, error: string): LookOutcome {
-    const { clock, log } = this.#deps;
+    const { clock } = this.#deps;
     watched.failures += 1;
     const isNew = watched.staleSinceMs === undefined || watched.error !== error;
     watched.staleSinceMs ??= clock.nowMs();
@@ -312,14 +315,18 @@ export class DiscoveryWatch {
     const targets = watched.source.targets.length;
     if (isNew) {
       const left = targets === 0 ? 'no targets were found before' : 'the targets found earlier stay in use';
-      log.warn({ source: watched.text, error, targets }, `discovery fails; ${left}`);
+      this.#warn(watched, { error, targets }, `discovery fails; ${left}`);
     }
     return 'failed';
   }
 
   #found(watched: Watched, look: Look & { kind: 'found' }): LookOutcome {
-    const { log } = this.#deps;
-    if (watched.staleSinceMs !== undefined) log.info({ source: watched.text }, 'discovery works again');
+    if (watched.staleSinceMs !== undefined)
+      this.#tell(watched, watched.stateLines, {
+        level: 'info',
+        fields: {},
+        message: 'discovery works again',
+      });
     watched.failures = 0;
     watched.staleSinceMs = undefined;
     watched.error = undefined;
@@ -334,13 +341,14 @@ export class DiscoveryWatch {
     const { doubted } = watched;
     const { looks = 0, sinceMs = nowMs } = doubted ?? {};
     const next = nextSet(inUse, doubted && { ...doubted, forMs: nowMs - sinceMs }, targets);
-    const fields = { source: watched.text, targets: targets.length, before: inUse.length };
+    const fields = { targets: targets.length, before: inUse.length };
     watched.doubted =
       next.kind === 'doubted' ? { targets: next.targets, looks: looks + 1, sinceMs } : undefined;
     if (next.kind === 'same') return 'same';
     if (next.kind === 'doubted') {
       if (doubted === undefined)
-        this.#deps.log.warn(
+        this.#warn(
+          watched,
           fields,
           'discovery finds less than half of the targets; they are looked up again',
         );
@@ -358,27 +366,35 @@ export class DiscoveryWatch {
     this.#publisher?.add(state.setFound(source.key, targets));
     this.#deps.file?.changed(state.discovered.sources());
     const some = (places: readonly string[]): readonly string[] => places.slice(0, LOGGED_MAX);
-    watched.changeLines.add({ targets: targets.length, added: some(added), removed: some(removed) });
-    this.#tellChange(watched);
+    const fields = { targets: targets.length, added: some(added), removed: some(removed) };
+    const message = 'discovered targets have changed';
+    this.#tell(watched, watched.changeLines, { level: 'info', fields, message });
   }
 
-  /** Tells of a change that is not told yet, if its source has not filled the log with changes. */
-  #tellChange({ text: source, changeLines }: Watched): void {
+  #warn(watched: Watched, fields: Line['fields'], message: string): void {
+    this.#tell(watched, watched.stateLines, { level: 'warn', fields, message });
+  }
+
+  #tell(watched: Watched, lines: ChangeLines<Line>, line: Line): void {
+    lines.add(line);
+    this.#write(watched, lines);
+  }
+
+  /** Writes what is not written yet, if its source has not filled the log. */
+  #write({ text: source }: Watched, lines: ChangeLines<Line>): void {
     const { clock, log } = this.#deps;
-    const taken = changeLines.take(clock.monotonicMs());
+    const taken = lines.take(clock.monotonicMs());
     if (taken === undefined) return;
     const { line, changes } = taken;
     const several = changes > 1 ? { changes } : {};
-    log.info({ source, ...line, ...several }, 'discovered targets have changed');
+    log[line.level]({ source, ...line.fields, ...several }, line.message);
   }
 
   #note(watched: Watched, notes: readonly string[], leftOut: number): void {
-    const { log } = this.#deps;
-    const { text: source } = watched;
     if (leftOut > 0 && leftOut !== watched.leftOut)
-      log.warn({ source, left_out: leftOut }, 'discovery finds more targets than a revision can have');
+      this.#warn(watched, { left_out: leftOut }, 'discovery finds more targets than a revision can have');
     if (notes.length > 0 && notes.join() !== watched.notes.join())
-      log.warn({ source, notes }, 'discovery finds targets that are not used');
+      this.#warn(watched, { notes }, 'discovery finds targets that are not used');
     watched.notes = notes;
     watched.leftOut = leftOut;
   }
