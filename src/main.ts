@@ -44,9 +44,12 @@ function endUnwritten(error: NodeJS.ErrnoException): never {
   process.exit(EXIT_CODES.failed.code);
 }
 
-/** The settings. When they have errors, prints all of them and ends the process. */
-function settingsOrExit(): Settings {
-  const result = readSettings(process.env);
+/**
+ * The settings. When they have errors, prints all of them and ends the process.
+ * @param isServing see `readSettings`
+ */
+function settingsOrExit(isServing: boolean): Settings {
+  const result = readSettings(process.env, isServing);
   for (const warning of result.warnings) complain(`headgate: ${warning}`);
   if ('settings' in result) return result.settings;
   for (const error of result.errors) complain(`headgate: ${error}`);
@@ -57,7 +60,7 @@ const commands: Commands = {
   start: async ({ takeOver: takeover = false }) => {
     // A gateway serves, whether its log can be written or not.
     process.stdout.off('error', endUnwritten);
-    const settings = settingsOrExit();
+    const settings = settingsOrExit(true);
     const hasFiles = [settings.configFile, settings.proxy.tls, settings.server.tls].some(
       (files) => files !== undefined,
     );
@@ -94,19 +97,19 @@ const commands: Commands = {
     process.exit(code);
   },
   migrate: async () => {
-    const settings = settingsOrExit();
+    const settings = settingsOrExit(false);
     const { migrateDatabase } = await import('./compose/gateway.ts');
     const applied = await migrateDatabase(settings);
     complain(applied.length === 0 ? 'The database is up to date.' : `Applied ${applied.join(', ')}.`);
   },
   copy: async (flags) => {
-    const settings = settingsOrExit();
+    const settings = settingsOrExit(false);
     const { copyDatabases } = await import('./control/database/copy-database.ts');
     const lines = await copyDatabases({ ...flags, settings, clock: systemClock, tell: complain });
     process.stdout.write(`${lines.join('\n')}\n`);
   },
   restore: async (file, flags) => {
-    const settings = settingsOrExit();
+    const settings = settingsOrExit(false);
     const { restoreDatabase } = await import('./control/database/restore-database.ts');
     const lines = await restoreDatabase({ ...flags, file, settings, clock: systemClock, tell: complain });
     process.stdout.write(`${lines.join('\n')}\n`);

@@ -317,6 +317,18 @@ describe('warnings', () => {
     );
   });
 
+  it('tell a command on a database of its arguments nothing about a gateway, and of wrong names all the same', () => {
+    const env = {
+      GATEWAY_DATABASE_URL: 'postgres://db/x',
+      GATEWAY_PER_IP_RATE_LIMIT_REQUESTS: '5',
+      GATEWAY_NO: '1',
+    };
+    expect(readSettings(env).warnings).toHaveLength(3);
+    expect(readSettings(env, false).warnings).toEqual([
+      expect.stringMatching(/^GATEWAY_NO is not a setting/),
+    ]);
+  });
+
   it('warn of per-IP numbers that have no effect', () => {
     expect(readSettings({ GATEWAY_PER_IP_RATE_LIMIT_REQUESTS: '5' }).warnings[0]).toMatch(/no effect/);
   });

@@ -24,8 +24,9 @@ export type SettingsResult =
 /**
  * Reads all `GATEWAY_*` variables of an environment, and the other names of some; an empty value counts as unset, and
  * spaces around a value are dropped. Errors and warnings are whole sentences, one per finding, with secrets masked.
+ * @param isServing false: a command that only works on a database, for which warnings about a gateway say nothing
  */
-export function readSettings(given: Environment): SettingsResult {
+export function readSettings(given: Environment, isServing = true): SettingsResult {
   const env = withOtelVariables(given);
   const errors: string[] = [];
   const values: Record<string, unknown> = {};
@@ -38,10 +39,11 @@ export function readSettings(given: Environment): SettingsResult {
   }
   const parsed = values as SettingValues;
   errors.push(...crossChecks(parsed, env), ...databaseBesideFile(parsed, env));
-  // A setting that cannot be read would appear to be unset.
-  const doubts = errors.length > 0 ? [] : doubtful(parsed);
   const settings = errors.length > 0 ? undefined : deepFreeze(nest(parsed));
-  const warnings = [...unknownNames(env), ...doubts, ...otelWarnings(given, settings?.otel)];
+  // A setting that cannot be read would appear to be unset.
+  const doubts = settings === undefined ? [] : doubtful(parsed);
+  const ofGateway = isServing ? [...doubts, ...otelWarnings(given, settings?.otel)] : [];
+  const warnings = [...unknownNames(env), ...ofGateway];
   return settings === undefined ? { errors, warnings } : { settings, warnings };
 }
 

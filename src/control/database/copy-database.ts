@@ -29,7 +29,8 @@ export interface CopyOptions {
   readonly tell: (line: string) => void;
 }
 
-type Location = Exclude<DatabaseUrl, { readonly error: string }>;
+/** `givenBy`: the flag or the setting, for messages. */
+type Location = Exclude<DatabaseUrl, { readonly error: string }> & { readonly givenBy: string };
 
 /**
  * @returns lines for the operator: rows of each table, both checksums, and what to do about the secret key
@@ -80,15 +81,15 @@ export function locateTarget(to: string | undefined, settings: Settings, clock: 
 }
 
 function locate(flag: string, given: string | undefined, { database }: Settings): Location {
-  const name = given === undefined ? 'GATEWAY_DATABASE_URL' : flag;
+  const givenBy = given === undefined ? 'GATEWAY_DATABASE_URL' : flag;
   const url = parseDatabaseUrl(given ?? database.url);
-  if ('error' in url) throw new StorageRefused(`Cannot use ${name}: ${url.error}`);
+  if ('error' in url) throw new StorageRefused(`Cannot use ${givenBy}: ${url.error}`);
   if (url.kind === 'sqlite' && url.path === ':memory:') {
     throw new StorageRefused(
-      `Cannot use ${name}: a database in memory is lost when the command ends; expected a file`,
+      `Cannot use ${givenBy}: a database in memory is lost when the command ends; expected a file`,
     );
   }
-  return url;
+  return { ...url, givenBy };
 }
 
 const idOf = (location: Location): string =>
@@ -105,7 +106,7 @@ async function openSource(location: Location, common: Common): Promise<CopyEnd> 
   try {
     return await (location.kind === 'sqlite'
       ? openSqliteSource({ ...common, path: location.path })
-      : openPostgresSource({ ...common, url: location.url }));
+      : openPostgresSource({ ...common, url: location.url, givenBy: location.givenBy }));
   } catch (error) {
     if (!(error instanceof SchemaBehind)) throw error;
     // A backup before an upgrade must not need the upgrade.
@@ -118,7 +119,7 @@ async function openSource(location: Location, common: Common): Promise<CopyEnd> 
 function openTarget(location: Location, common: Common): CopyTarget {
   return location.kind === 'sqlite'
     ? openSqliteTarget({ ...common, path: location.path })
-    : postgresTarget({ ...common, url: location.url });
+    : postgresTarget({ ...common, url: location.url, givenBy: location.givenBy });
 }
 
 /** Reports the first page and the end of each table, and one line per second in between. */

@@ -25,6 +25,8 @@ const CONNECT_TIMEOUT_MS = 10_000;
 
 export interface PostgresEndOptions {
   readonly url: string;
+  /** The setting or flag that gives the URL, for messages. */
+  readonly givenBy: string;
   readonly clock: Clock;
   /** Value of the setting; undefined if unset. */
   readonly secretKeys: SecretKeys | undefined;
@@ -67,14 +69,15 @@ export function postgresTarget(options: PostgresEndOptions): CopyTarget {
   };
 }
 
-function endOf({ url, clock, secretKeys, secretPlaces, caFile }: PostgresEndOptions, begin: string): CopyEnd {
+function endOf(options: PostgresEndOptions, begin: string): CopyEnd {
+  const { url, givenBy, clock, secretKeys, secretPlaces, caFile } = options;
   return {
-    name: withoutPassword(url),
+    name: withoutPassword(url, givenBy),
     secretPlaces,
     secrets: secretKeys === undefined ? undefined : createSecretBox(secretKeys, SECRET_KEY_SETTING),
     db: new Kysely<Tables>({
       dialect: postgresDialect({
-        address: postgresAddress(url, caFile),
+        address: postgresAddress(url, caFile, givenBy),
         clock,
         begin,
         connectionsMax: 1,

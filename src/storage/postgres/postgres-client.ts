@@ -28,7 +28,7 @@ export class PostgresClient {
    * Creates a client that is not connected yet.
    * @throws StorageRefused if the address is invalid
    */
-  constructor({ url, tls }: PostgresAddress) {
+  constructor({ url, tls, givenBy }: PostgresAddress) {
     const socket = new Socket();
     this.#socket = socket;
     try {
@@ -46,8 +46,8 @@ export class PostgresClient {
       const code = systemCode(error);
       throw new StorageRefused(
         code === 'ERR_INVALID_URL'
-          ? `Cannot use GATEWAY_DATABASE_URL: it is not a URL; expected postgres://user:password@host:port/database, with each of / ? # @ : % in the password percent-encoded (/ is %2F)`
-          : `Cannot use GATEWAY_DATABASE_URL: its parameters cannot be used${code && ` (${code})`}; expected postgres://user:password@host:port/database`,
+          ? `Cannot use ${givenBy}: it is not a URL; expected postgres://user:password@host:port/database, with each of / ? # @ : % in the password percent-encoded (/ is %2F)`
+          : `Cannot use ${givenBy}: its parameters cannot be used${code && ` (${code})`}; expected postgres://user:password@host:port/database`,
       );
     }
     this.#client.on('error', () => this.drop());

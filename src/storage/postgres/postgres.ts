@@ -17,7 +17,7 @@ import { PostgresMembership } from './postgres-membership.ts';
 import { announceChange, readLiveNodes, readSealingKeys, sendMessages } from './postgres-nodes.ts';
 import { assertPrivileges } from './postgres-privileges.ts';
 import { MIGRATION_TIMEOUT_MS, preparePostgres, type PrepareOptions } from './postgres-schema.ts';
-import { postgresAddress, type PostgresAddress } from './postgres-tls.ts';
+import { postgresAddress, URL_SETTING, type PostgresAddress } from './postgres-tls.ts';
 import type { Repository } from '../repository.ts';
 import { DatabaseEmpty, StorageRefused, StorageUnavailable } from '../storage-errors.ts';
 import { createSqlRepository } from '../sql/sql-repository.ts';
@@ -57,6 +57,8 @@ export const POSTGRES_DEFAULTS: PostgresSettings = Object.freeze({
 export interface OpenPostgresOptions {
   /** A connection URI, with TLS parameters in its query. */
   readonly url: string;
+  /** The setting or flag that gives the URI, for messages. Absent: the setting. */
+  readonly givenBy?: string | undefined;
   /** False: an old schema is an error that names the command to run. */
   readonly autoMigrate: boolean;
   /** True: throws `DatabaseEmpty` for a database without tables, instead of creating them. */
@@ -117,8 +119,8 @@ export async function openPostgres(options: OpenPostgresOptions): Promise<Reposi
 }
 
 /** @throws StorageRefused if the URL is invalid */
-function addressOf({ url, settings = POSTGRES_DEFAULTS }: OpenPostgresOptions): PostgresAddress {
-  return postgresAddress(url, settings.caFile);
+function addressOf({ url, givenBy, settings = POSTGRES_DEFAULTS }: OpenPostgresOptions): PostgresAddress {
+  return postgresAddress(url, settings.caFile, givenBy);
 }
 
 function waits({ settings = POSTGRES_DEFAULTS }: OpenPostgresOptions) {
@@ -156,7 +158,7 @@ async function prepare(
   try {
     return await preparePostgres(parts, options);
   } catch (error) {
-    throw startError(options.url, error);
+    throw startError(options, error);
   } finally {
     await Promise.all(Object.values(parts).map((db) => db.destroy()));
   }
@@ -210,7 +212,7 @@ function timeouts(statementMs: number): TransactionTimeouts {
   return { statementMs, lockMs, idleMs: IDLE_IN_TRANSACTION_TIMEOUT_MS };
 }
 
-function startError(url: string, error: unknown): unknown {
+function startError({ url, givenBy }: OpenPostgresOptions, error: unknown): unknown {
   const mapped = mapPostgresError(error);
   if (
     mapped instanceof StorageRefused ||
@@ -220,17 +222,17 @@ function startError(url: string, error: unknown): unknown {
     return mapped;
   const problem = mapped.problem ?? mapped.message;
   return new StorageUnavailable(
-    `Cannot open the database ${withoutPassword(url)}: ${problem}; expected a PostgreSQL server that answers and a database that the user may write`,
+    `Cannot open the database ${withoutPassword(url, givenBy)}: ${problem}; expected a PostgreSQL server that answers and a database that the user may write`,
     mapped.cause ?? mapped,
   );
 }
 
-/** Host, port and database, to identify the database to an operator. */
-export function withoutPassword(url: string): string {
+/** Host, port and database, to identify the database to an operator; where it comes from if it is not a URL. */
+export function withoutPassword(url: string, givenBy: string = URL_SETTING): string {
   try {
     const { host, pathname } = new URL(url);
     return `postgres://${host}${pathname}`;
   } catch {
-    return 'of GATEWAY_DATABASE_URL';
+    return givenBy;
   }
 }

@@ -294,6 +294,13 @@ test(
     expect(unreachable.output).not.toContain('a-password');
     expect(unreachable.code).toBe(1);
 
+    // The database of the settings is another one, which has no part in this.
+    const elsewhere = { GATEWAY_DATABASE_URL: 'postgres://127.0.0.1:1/x' };
+    for (const to of ['postgres://db/x?sslmode=prefer', 'postgres://me:pass/word@db/x']) {
+      const refused = await copy(sqlite('headgate.db'), to, elsewhere);
+      expect(refused.output).toMatch(/^headgate: Cannot use --to: [^\n]+\n$/);
+    }
+
     copyFileSync(MANY, join(folder, 'behind.db'));
     const db = new DatabaseSync(join(folder, 'behind.db'));
     db.exec("delete from schema_migration where name > '0001-initial'");
