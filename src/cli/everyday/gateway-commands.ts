@@ -353,7 +353,11 @@ const SECRET_COLUMNS: readonly Column<Json>[] = [
 function secretsText({ source, keys, values }: Json, io: CliIo): string {
   const lines = keys.map(({ id, encrypts, values: needed }: Json, index: number) => {
     const use = encrypts ? 'encrypts and decrypts' : 'only decrypts';
-    const advice = encrypts || needed > 0 ? '' : ', so it can be removed';
+    // The counts are the same before the new key encrypts and after everything was encrypted with it.
+    const advice =
+      encrypts || needed > 0
+        ? ''
+        : ': if it is the old key, it can be removed; if it is the new one, put it first next';
     return `key ${index + 1} of ${source}: ${id}, ${use}; ${counted(needed, 'value needs', 'values need')} it${advice}\n`;
   });
   const unreadable = values.some(({ state }: Json) => state === 'unreadable')

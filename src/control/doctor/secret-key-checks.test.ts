@@ -14,3 +14,11 @@ it('URLs of webhooks that an older version stored without encryption are named, 
   ]);
   expect(secretKeyChecks({ box: undefined }, counts.slice(0, 1))).toEqual([]);
 });
+
+it('does not take the old key for the new one: in the first step of a change the old one is the first', () => {
+  const box = { keyIds: ['oldoldol', 'newnewne'], keyName: 'GATEWAY_SECRET_KEY' } as never;
+  const counts = [{ place: 'policies', keyId: 'oldoldol', state: 'current', count: 3 }] as const;
+  expect(secretKeyChecks({ box }, counts)).toEqual([
+    expect.objectContaining({ fix: expect.stringContaining('if it is the old one, put the new one first') }),
+  ]);
+});

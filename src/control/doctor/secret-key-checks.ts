@@ -25,7 +25,7 @@ export function secretKeyChecks(
         CHECK,
         `${box?.keyName} has ${keys} keys${needed}`,
         old === 0 && counts !== undefined
-          ? 'leave only the first key'
+          ? 'if the first key is the new one, leave only that; if it is the old one, put the new one first next'
           : 'when every gateway has the new key first, run headgate secrets rekey; then leave only that key',
       ),
     );

@@ -27,7 +27,7 @@ function listSecrets({ secrets }: ManagementContext): Operation {
     tag: 'Service',
     summary: 'Count the encrypted values in the database by the key that they need',
     description:
-      'A key that no value needs any more can be removed from the settings. Reads the whole database, a page at a time.',
+      'An old key that no value needs any more can be removed from the settings. No value needs a new key before it stands first. Reads the whole database, a page at a time.',
     access: 'admin',
     query: NO_QUERY,
     entityTag: false,
