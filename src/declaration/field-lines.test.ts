@@ -1,6 +1,6 @@
 /** The text forms of field errors and warnings. */
 import { expect, it } from 'vitest';
-import { errorLine, warningLine } from './field-lines.ts';
+import { errorLine, warningLine, withLineBreaks } from './field-lines.ts';
 
 const PLACE = { file: 'a.yaml', line: 3, column: 5 };
 
@@ -19,4 +19,16 @@ it.each([
   [{ pointer: '/slug', ...PLACE }, 'a.yaml:3:5: /slug: It is short'],
 ])('the warning about %j is a sentence after its place', (field, line) => {
   expect(warningLine({ ...field, detail: 'It is short' })).toBe(line);
+});
+
+it('a refused text that ends in a line break, which no message shows, says so once', () => {
+  const errors = ['/host', '/port', '/none', '/host'].map((pointer) => ({ pointer, detail: 'is wrong' }));
+  const told = withLineBreaks(errors, { host: 'a.b\r\n', port: '80' });
+  expect(told.map(({ detail }) => detail)).toEqual([
+    'is wrong; the value ends in a line break',
+    'is wrong',
+    'is wrong',
+    'is wrong; the value ends in a line break',
+  ]);
+  expect(withLineBreaks(told, { host: 'a.b\r\n' })).toEqual(told);
 });

@@ -13,7 +13,7 @@ import { lastingCall, type LastingCall } from './access/lasting-call.ts';
 import { readOnlyFailure } from './access/read-only.ts';
 import { Admission, type Leave } from './api/admission.ts';
 import { checkBody } from './api/body.ts';
-import { fail, isFailure, type Answer, type Failure } from './api/failure.ts';
+import { fail, failureWith, isFailure, type Answer, type Failure } from './api/failure.ts';
 import type { Operation } from './api/operation.ts';
 import { parseQuery } from './api/query.ts';
 import { sendAnswer, sendFailure } from './api/send.ts';
@@ -154,8 +154,8 @@ async function run(
   if (isFailure(note)) return note;
   const { body } = request;
   const wrong = operation.body === undefined ? undefined : checkBody(operation.body, body);
-  if (wrong !== undefined) return wrong;
-  return operation.handle({
+  if (wrong !== undefined) return failureWith(wrong, body);
+  const answer = await operation.handle({
     params: request.params as Record<string, string>,
     query,
     body,
@@ -168,4 +168,5 @@ async function run(
     ifNoneMatch: request.headers['if-none-match'],
     ...(lasting !== undefined && { lasting }),
   });
+  return isFailure(answer) ? failureWith(answer, body) : answer;
 }

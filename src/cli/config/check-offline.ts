@@ -3,6 +3,7 @@
  * configuration in memory, so that every rule of the resources runs. Only the plan of a gateway can check the rest:
  * secrets behind handles, and where it may connect.
  */
+import { withLineBreaks } from '../../declaration/field-lines.ts';
 import { systemClock } from '../../lib/clock.ts';
 import type { FieldError } from '../../model/errors.ts';
 import type { Warning } from '../../model/warnings.ts';
@@ -25,6 +26,11 @@ export interface OfflineCheck {
 }
 
 export async function checkOffline(config: unknown): Promise<OfflineCheck> {
+  const { errors, warnings } = await check(config);
+  return { errors: withLineBreaks(errors, config), warnings };
+}
+
+async function check(config: unknown): Promise<OfflineCheck> {
   const errors = validate(DOCUMENT_SCHEMA, config);
   if (errors.length > 0) return { errors, warnings: [] };
   const repository = await openSqlite({

@@ -196,6 +196,7 @@ describe('headgate config', () => {
       'apps:\n  a: {gateway_path: /a, description: no}',
       '2:38: /apps/a/description "no" is a boolean to some readers',
     ],
+    ['apps:\n  a: {gateway_path: "/a\\n"}', 'percent-encoded; the value ends in a line break\n'],
     ['apps: [', 'is not valid YAML'],
   ])('validates offline: %j', async (text, message) => {
     const path = file('x.yaml', text);

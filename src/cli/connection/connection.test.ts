@@ -345,6 +345,7 @@ describe('the token', () => {
     [['--token-file', '/nowhere'], '', 'Cannot read /nowhere: it does not exist'],
     [['--token', 'a', '--token-file', '-'], 'b', 'both given'],
     [['--token', 'line\nbreak'], '', 'The admin token is not valid'],
+    [['--token', 'from-a-file\n'], '', 'without spaces; it ends in a line break'],
     [[], '', 'An admin token for http://127.0.0.1:9090 is needed'],
   ])('%j is refused', async (flags, stdin, message) => {
     const { code, err } = await run(['config', 'dump', ...flags], {}, stdin);

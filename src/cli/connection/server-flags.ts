@@ -195,8 +195,9 @@ export function readToken(path: string, io: Pick<CliIo, 'readStdin'>): string {
 /** The token, if a header field can contain it (RFC 9110 section 5.5). The message does not show the value. */
 export function checkedToken(token: string): string {
   if (/^[\u0021-\u007E]+$/.test(token) && token.length <= TOKEN_CHARS_MAX) return token;
+  const end = /[\r\n]$/.test(token) ? '; it ends in a line break' : '';
   throw new CliError(
-    `The admin token is not valid: expected up to ${TOKEN_CHARS_MAX} visible ASCII characters without spaces`,
+    `The admin token is not valid: expected up to ${TOKEN_CHARS_MAX} visible ASCII characters without spaces${end}`,
   );
 }
 

@@ -11,7 +11,7 @@ import { basename } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { timestamp, type Clock } from '../../lib/clock.ts';
 import { messageOf } from '../../lib/error-message.ts';
-import { errorLine, fileProblem, warningLine } from '../../declaration/field-lines.ts';
+import { errorLine, fileProblem, warningLine, withLineBreaks } from '../../declaration/field-lines.ts';
 import { isConfigurationFile } from '../../declaration/read-files.ts';
 import type { Problem } from '../../declaration/yaml-reader.ts';
 import type { ConfigFileStatus } from '../../management/context.ts';
@@ -195,7 +195,8 @@ export class ConfigFile {
     }
     const applied = await this.#deps.apply(config);
     this.#stamp = stamp;
-    if (typeof applied === 'object' && 'errors' in applied) return placed(applied.errors, locate);
+    if (typeof applied === 'object' && 'errors' in applied)
+      return placed(withLineBreaks(applied.errors, config), locate);
     this.#digest = digest;
     this.#loadedAt = timestamp(this.#deps.clock.nowMs());
     this.#reloads[applied === 'unchanged' ? 'unchanged' : 'applied'] += 1;

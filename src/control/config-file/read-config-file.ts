@@ -6,6 +6,7 @@
  */
 import { isObject } from '../../lib/is-object.ts';
 import { escapeToken } from '../../lib/text/json-pointer.ts';
+import { withLineBreaks } from '../../declaration/field-lines.ts';
 import type { Place, Problem } from '../../declaration/yaml-reader.ts';
 import { validate } from '../../management/api/validate.ts';
 import { readDeclared } from '../../management/declaration/declared-files.ts';
@@ -38,7 +39,7 @@ export function readConfigFile(path: string, env: (name: string) => string | und
   if (!('config' in files)) return { referenced, result: { problems: files } };
   const { config } = files;
   const locate = (pointer: string): Place => files.locate(pointer);
-  const errors = errorsOf(config);
+  const errors = withLineBreaks(errorsOf(config), config);
   if (errors.length > 0) return { referenced, result: { problems: placed(errors, locate) } };
   return { referenced, result: { config, locate } };
 }

@@ -2,7 +2,7 @@
  * The types that parts of the management API return: an answer, or a failure that becomes a problem document (RFC
  * 9457). Failures are values; only programmer errors and a failing database are thrown.
  */
-import { errorLine } from '../../declaration/field-lines.ts';
+import { errorLine, withLineBreaks } from '../../declaration/field-lines.ts';
 import type { ErrorCode, FieldError } from '../../model/errors.ts';
 import type { Warning } from '../../model/warnings.ts';
 
@@ -52,6 +52,15 @@ export function failureAt(pointer: string, { failure, detail, errors }: Failure)
     detail: error.detail,
   }));
   return { ...invalid(placed), failure };
+}
+
+/** The same failure, which names the line breaks at the end of refused texts. @param body of the call */
+export function failureWith(failure: Failure, body: unknown): Failure {
+  const { detail, errors = [] } = failure;
+  const told = withLineBreaks(errors, body);
+  const [first, toldFirst] = [errors[0], told[0]];
+  if (first === undefined || toldFirst === undefined) return failure;
+  return { ...failure, detail: detail.replace(errorLine(first), () => errorLine(toldFirst)), errors: told };
 }
 
 /** 409 about one field. */

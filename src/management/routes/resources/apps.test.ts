@@ -107,6 +107,12 @@ describe('creating an app', () => {
     expect(api.published).toHaveLength(0);
   });
 
+  it('says that a refused text ends in a line break, in the detail and at the field', async () => {
+    const { body } = await api.post('/apps', { ...BILLING, gateway_path: '/billing\n' });
+    const told = expect.stringMatching(/percent-encoded; the value ends in a line break$/);
+    expect(body).toMatchObject({ detail: told, errors: [{ pointer: '/gateway_path', detail: told }] });
+  });
+
   it('fills a limit from the global settings where they are set', async () => {
     await using other = await startManagement({ policyGlobals: { requests: 10, windowSeconds: 60 } });
     const reply = await other.post('/apps', policy({ rate_limit: { enabled: true } }));
