@@ -72,7 +72,8 @@ const quantiles = (name: string): Panel['queries'] =>
 const times: readonly Panel[] = [
   {
     title: 'Duration',
-    description: 'From the first byte of a request to the last of its response, streams included.',
+    description:
+      'From the first byte of a request to the last of its response; for a WebSocket or an event stream, to its head.',
     unit: 's',
     queries: quantiles('headgate_request_duration_seconds'),
   },

@@ -95,7 +95,8 @@ const traffic: readonly Panel[] = [
   },
   {
     title: 'Duration',
-    description: 'From the first byte of a request to the last of its response, over all apps.',
+    description:
+      'From the first byte of a request to the last of its response; for a WebSocket or an event stream, to its head. Over all apps.',
     unit: 's',
     queries: [0.5, 0.95, 0.99].map((quantile) => ({
       expr: `histogram_quantile(${quantile}, sum by (le) (${DURATION}))`,

@@ -91,6 +91,8 @@ export class Exchange implements AnswerableExchange {
   /** From sending the request to the head of its response; -1 without a response, or if not timed. */
   readonly upstreamMs: number = -1;
   readonly durationMs: number = 0;
+  /** See `ExchangeView`. */
+  readonly latencyMs: number = 0;
   /** Attempts at the backend after the first. */
   readonly retries: number = 0;
   readonly timeline: ExchangeTimeline | undefined;
@@ -104,6 +106,8 @@ export class Exchange implements AnswerableExchange {
   /** The exchanges of its app that it is counted in. */
   #appExchanges: AppExchanges | undefined;
   #ended = false;
+  /** When the head of a WebSocket or of an event stream arrived; -1 for other responses. */
+  #streamAtMs = -1;
 
   constructor(connection: ClientConnection, context: ProxyContext, readable = true) {
     this.connection = connection;
@@ -295,6 +299,11 @@ export class Exchange implements AnswerableExchange {
     this.trace?.attemptAnswered(status);
   }
 
+  /** The response is a WebSocket or an event stream. @param atMs when its head arrived; -1 if not timed */
+  beginStream(atMs: number): void {
+    this.#streamAtMs = atMs;
+  }
+
   /** The first byte of the response is sent: the status can no longer change. */
   startResponse(): void {
     writable(this).responseStarted = true;
@@ -426,7 +435,9 @@ export class Exchange implements AnswerableExchange {
     this.buffer?.release();
     releasePermit(this.evaluation);
     const endedMs = atMs < 0 ? this.context.clock.monotonicMs() : atMs;
-    writable(this).durationMs = endedMs - this.startedMs;
+    const self = writable(this);
+    self.durationMs = endedMs - this.startedMs;
+    self.latencyMs = this.#streamAtMs < 0 ? self.durationMs : this.#streamAtMs - this.startedMs;
     const shadowBodyBytes = this.route?.policy.shadowBodyBytes ?? 0;
     if (shadowBodyBytes > 0) noteBodyInShadow(this, shadowBodyBytes);
     this.context.observer.exchangeEnded(this);

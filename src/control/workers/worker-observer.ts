@@ -175,8 +175,8 @@ export class WorkerObserver implements ProxyObserver {
     const report = route === undefined ? undefined : this.#reportOf(route);
     if (report === undefined) metrics.unroutedRequest(exchange.errorCode ?? 'none', exchange.status);
     else {
-      const { status, durationMs, bytesIn, bytesOut, upstreamMs } = exchange;
-      report.record.observe(status, durationMs / 1000, methodIndex(exchange.method), bytesIn, bytesOut);
+      const { status, latencyMs, bytesIn, bytesOut, upstreamMs } = exchange;
+      report.record.observe(status, latencyMs / 1000, methodIndex(exchange.method), bytesIn, bytesOut);
       if (upstreamMs >= 0) report.upstream.observeUpstream(upstreamMs / 1000);
     }
     stats?.exchangeEnded(exchange, report?.stats);

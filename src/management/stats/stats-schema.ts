@@ -89,9 +89,10 @@ const COUNTS = {
 } as const;
 
 const DURATIONS = {
-  p50_ms: 'Median of the time from the first byte of a request to the last of its answer, in milliseconds.',
-  p95_ms: 'The time within which 95 of 100 requests ended.',
-  p99_ms: 'The time within which 99 of 100 requests ended.',
+  p50_ms:
+    'Median of the time from the first byte of a request to the last of its answer, in milliseconds; to the head of the answer for a WebSocket or an event stream.',
+  p95_ms: 'The same time, within which 95 of 100 requests ended.',
+  p99_ms: 'The same time, within which 99 of 100 requests ended.',
   upstream_p50_ms: 'Median of the time until the head of a backend’s answer, in milliseconds.',
   upstream_p95_ms: 'The time within which 95 of 100 answers of backends began.',
   upstream_p99_ms: 'The time within which 99 of 100 answers of backends began.',

@@ -34,7 +34,8 @@ export function addRoutes(page: Exposition, routes: readonly MergedRoute[]): voi
     });
   const requestsHelp = 'Requests that were answered, by route, method and status';
   page.family('counter', 'headgate_requests_total', requestsHelp, totals);
-  const durationHelp = 'Time from the first byte of a request to the last of its response';
+  const durationHelp =
+    'Time from the first byte of a request to the last of its response, or to the head of a WebSocket or of an event stream';
   page.histograms('headgate_request_duration_seconds', durationHelp, series);
   const inHelp = 'Bytes of request bodies, as received from clients';
   page.family('counter', 'headgate_request_body_bytes_total', inHelp, sums(bytesIn));

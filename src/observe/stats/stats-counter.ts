@@ -34,7 +34,7 @@ const APP_SHARE = 1 / 8;
 export interface CountedExchange {
   readonly status: number;
   readonly errorCode: string | undefined;
-  readonly durationMs: number;
+  readonly latencyMs: number;
   /** -1 when no backend responded. */
   readonly upstreamMs: number;
   readonly bytesIn: number;
@@ -131,7 +131,7 @@ export class StatsCounter {
     const { status, errorCode, upstreamMs, retries } = exchange;
     counts[REQUESTS]! += 1;
     counts[statusColumn(status)]! += 1;
-    counts[LATENCY + bucketOf(exchange.durationMs)]! += 1;
+    counts[LATENCY + bucketOf(exchange.latencyMs)]! += 1;
     if (upstreamMs >= 0) counts[UPSTREAM + bucketOf(upstreamMs)]! += 1;
     counts[BYTES_IN]! += exchange.bytesIn;
     counts[BYTES_OUT]! += exchange.bytesOut;

@@ -28,7 +28,7 @@ function started(bytesMax = 16 * MIB) {
 const exchange = (over: Partial<CountedExchange> = {}): CountedExchange => ({
   status: 200,
   errorCode: undefined,
-  durationMs: 3,
+  latencyMs: 3,
   upstreamMs: 2,
   bytesIn: 1,
   bytesOut: 10,

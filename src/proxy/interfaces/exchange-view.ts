@@ -59,7 +59,13 @@ export interface ExchangeView extends RequestFacts {
   readonly bytesOut: number;
   /** From sending the request to the head of its response; -1 without a response, or if not timed. */
   readonly upstreamMs: number;
+  /** From the first byte of the request to the last of the response. */
   readonly durationMs: number;
+  /**
+   * The same, but only to the head of the response for a WebSocket or an event stream, which stay open for as long as
+   * their client wants.
+   */
+  readonly latencyMs: number;
   /** Attempts at the backend after the first. */
   readonly retries: number;
   /** undefined while traces are not exported, and until it is first requested. */

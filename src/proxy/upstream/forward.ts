@@ -259,6 +259,7 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
     if (this.#upstream === undefined || head.upgrade === undefined) return;
     exchange.receivedHead(head.status, this.#upstreamMs(), this.#headAtMs);
     exchange.startResponse();
+    exchange.beginStream(this.#headAtMs);
     this.#phase = 'tunnel';
     this.#owner.onAnswered(head.status);
     this.#owner.report.succeeded();
@@ -301,6 +302,7 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, RequestSo
     if (isComplete) releasePermit(this.#exchange.evaluation);
     relay?.flush();
     if (isComplete) return this.#complete(relay);
+    if (relay?.isEventStream === true && this.#headAtMs >= 0) this.#exchange.beginStream(this.#headAtMs);
     this.#headAtMs = -1;
     if (this.#exchange.connection.writableNeedDrain) this.#upstream?.pauseReading();
   }

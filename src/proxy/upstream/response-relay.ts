@@ -13,6 +13,8 @@ import { passedTrailers } from '../io/edited-fields.ts';
 import { TEXT_BODY_BYTES_MAX } from '../options.ts';
 import type { Upstream } from './upstream.ts';
 
+const EVENT_STREAM = /^text\/event-stream\s*(?:;|$)/i;
+
 export class ResponseRelay {
   /** Whether the response is an error for which the backend does not need the whole request. */
   readonly isRefusal: boolean;
@@ -20,6 +22,8 @@ export class ResponseRelay {
   readonly endsByReset: boolean;
   /** Whether the client's connection can serve another request afterwards. */
   readonly persist: boolean;
+  /** Whether the response lasts for as long as the client wants (Server-Sent Events). */
+  readonly isEventStream: boolean;
   readonly #exchange: Exchange;
   readonly #upstream: Upstream;
   readonly #framing: ClientFraming;
@@ -39,6 +43,8 @@ export class ResponseRelay {
     this.isRefusal = isError && (!isSent || (head.status === 413 && exchange.bytesIn > 0));
     this.#framing = clientFraming(exchange, head);
     this.#isUnframed = this.#framing === 'chunked' && exchange.connection.isHttp2;
+    this.isEventStream =
+      head.framing !== BodyFraming.contentLength && EVENT_STREAM.test(head.get('content-type') ?? '');
     this.persist = this.#framing !== 'until_close' && exchange.connection.canPersist();
     this.#text = downstreamResponseHead(exchange, head, this.#framing, this.persist);
   }

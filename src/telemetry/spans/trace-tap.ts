@@ -58,7 +58,7 @@ export class TraceTap {
 
   /** Call it at the end of each exchange. @param slowest of the exchange's route; undefined without a route */
   exchangeEnded(exchange: ExchangeView, slowest: Slowest | undefined): void {
-    const isSlow = this.#keep.slow && slowest?.includes(exchange.durationMs) === true;
+    const isSlow = this.#keep.slow && slowest?.includes(exchange.latencyMs) === true;
     if (!isSlow && exchange.trace?.isSampled !== true && !this.#isKept(exchange)) return;
     const trace = exchange.traced();
     if (trace === undefined) return;

@@ -6,7 +6,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { crashWorkers } from '../../support/programs/crash-worker.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { INSPECTABLE } from '../../support/programs/inspector.ts';
-import { startOrigin, type Origin } from '../../support/backends/origin.ts';
+import { startOrigin, startRawOrigin, type Origin } from '../../support/backends/origin.ts';
+import { connectRaw } from '../../support/clients/raw-client.ts';
 import { freePort } from '../../support/backends/origin-process.ts';
 import { createEndpoint, createService, request } from '../../support/traffic.ts';
 import { until } from '../../support/measure/until.ts';
@@ -24,6 +25,11 @@ const DENIED = 4;
 const LIMITED = 2;
 const FAILED = 5;
 const UNROUTED = 6;
+/** For how long an answer stays open: much longer than its head takes on a slow machine. */
+const HELD_MS = 1_500;
+const SWITCHED =
+  'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: x\r\n\r\n';
+const EVENTS = 'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: hello\n\n';
 const ALL = SHOP_ITEMS + SHOP_OTHERS + DENIED + LIMITED + FAILED + UNROUTED;
 
 const stats = (query: string): Promise<Json> => gateway.must('GET', `/stats?${query}`);
@@ -210,4 +216,35 @@ it('a configuration change neither loses nor doubles counts', async () => {
   await request(gateway, '/limited/v1/x');
   await until(async () => (await stats('app=renamed')).totals.requests === before + 1);
   expect((await top('by=app')).rows.map(({ app }: Json) => app)).toContain('renamed');
+});
+
+it('a WebSocket and an event stream count with the time to the head of their answer', async () => {
+  const held = await startRawOrigin((socket, text) => {
+    socket.write(text.includes('/socket ') ? SWITCHED : EVENTS);
+    setTimeout(() => socket.end(), HELD_MS);
+  });
+  try {
+    await createService(gateway, 'held', held.port);
+    const open = (path: string, more: string): Promise<void> =>
+      connectRaw(gateway.proxyPort).then(async (client) => {
+        client.write(`GET /held/v1${path} HTTP/1.1\r\nHost: x\r\n${more}\r\n`);
+        await client.closed();
+        client.end();
+      });
+    const upgrade = 'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n';
+    await Promise.all([
+      open('/socket', `${upgrade}Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n`),
+      open('/events', 'Connection: close\r\n'),
+    ]);
+    const totals = await until(async () => {
+      const found = (await stats('app=held')).totals;
+      return found.requests === 2 && found;
+    });
+    expect(totals.p99_ms).toBeLessThan(HELD_MS / 2);
+    const page = String((await gateway.api('GET', '//metrics')).body);
+    const sums = [...page.matchAll(/^headgate_request_duration_seconds_sum\{app="held".*\} (\S+)$/gm)];
+    expect(sums.map(([, seconds]) => Number(seconds) * 1_000 < HELD_MS / 2)).toEqual([true, true]);
+  } finally {
+    await held.close();
+  }
 });
