@@ -168,6 +168,14 @@ describe('a version', () => {
     await traffic.getByLabel('Weight of r1').fill('9');
     await press(traffic, 'Add r2');
     expect(await traffic.getByLabel('Weight of r1').inputValue(), 'as it was typed').toBe('9');
+    const saveSplit = traffic.getByRole('button', { name: 'Save the split' });
+    for (const text of ['-1', '1.5', '1e3', '']) {
+      await traffic.getByLabel('Weight of r2').fill(text);
+      await traffic.getByText('Give a whole number from 0 to 1,000,000').waitFor();
+      expect(await traffic.getByLabel('Weight of r2').inputValue(), 'as it was typed').toBe(text);
+      expect(await saveSplit.isEnabled()).toBe(false);
+    }
+    await traffic.getByLabel('Weight of r2').fill(' 0 ');
     const border = traffic.getByRole('slider', { name: 'Border between r1 and r2' });
     await border.focus();
     await page.keyboard.press('PageDown');

@@ -274,6 +274,7 @@ export const trafficWords = {
     `${left} ${leftShare}, ${right} ${rightShare}`,
   how: 'Drag a border, or use the arrow keys on it. Nothing changes before you save.',
   weightOf: (revision: string): string => `Weight of ${revision}`,
+  wrongWeight: 'Give a whole number from 0 to 1,000,000',
   add: (revision: string): string => `Add ${revision}`,
   remove: (revision: string): string => `Take ${revision} out`,
   none: 'No revision gets traffic: every request of this version gets 503.',

@@ -4,11 +4,12 @@
  */
 import { useState, type ReactNode } from 'react';
 import type { Revision } from '../../../api/schema.ts';
-import { appsWords, fieldWords, newRevisionWords as say } from '../../../text/apps.ts';
+import { appsWords, fieldWords, newRevisionWords as say, trafficWords } from '../../../text/apps.ts';
 import { FieldGrid, SelectField, TextField } from '../../../ui/controls/field.tsx';
 import { formatShare } from '../../../ui/display/time.tsx';
 import { parseBackend } from '../../start/draft.ts';
 import { backendText } from '../parts/state-badges.tsx';
+import { readWeight } from '../traffic/split.ts';
 import { FormField, RecordForm } from './form-fields.tsx';
 import styles from './forms.module.css';
 import { DEFAULTS, REVISION_FIELDS, copyOfRevision, shownRevision } from './record-fields.ts';
@@ -111,6 +112,9 @@ function BackendUrl({ form, like }: BackendUrlProps): ReactNode {
   );
 }
 
+/** What the API gives a revision without one. */
+const WEIGHT_DEFAULT = 100;
+
 interface TrafficFieldsProps {
   readonly form: FormState;
   readonly siblings: readonly Revision[];
@@ -118,9 +122,12 @@ interface TrafficFieldsProps {
 
 function TrafficFields({ form, siblings }: TrafficFieldsProps): ReactNode {
   const isCurrent = form.value('/is_current') === true;
-  const weight = Number(form.value('/traffic_weight'));
+  const typed = String(form.value('/traffic_weight'));
+  const weight = typed.trim() === '' ? WEIGHT_DEFAULT : readWeight(typed);
   const others = siblings.filter(isServing).reduce((sum, { traffic_weight: one }) => sum + one, 0);
-  const share = weight + others > 0 ? weight / (weight + others) : 0;
+  const total = (weight ?? 0) + others;
+  const shareText =
+    weight === undefined ? trafficWords.wrongWeight : say.share(formatShare(total > 0 ? weight / total : 0));
   return (
     <div className={styles['flags']}>
       <FormField form={form} at="/is_current" />
@@ -129,7 +136,7 @@ function TrafficFields({ form, siblings }: TrafficFieldsProps): ReactNode {
           <FormField form={form} at="/traffic_weight" />
         </FieldGrid>
       )}
-      <p aria-live="polite">{isCurrent ? say.share(formatShare(share)) : say.noShare}</p>
+      <p aria-live="polite">{isCurrent ? shareText : say.noShare}</p>
     </div>
   );
 }

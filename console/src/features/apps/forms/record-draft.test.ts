@@ -108,3 +108,9 @@ describe('a variant', () => {
     });
   });
 });
+
+it('a number is what people write as one; other text is sent as it is, and the API says what is wrong', () => {
+  const sent = (text: string): unknown => bodyOf({ '/port': text }, { '/port': 'number' })['port'];
+  expect([' 80 ', '-1', '1.5'].map(sent)).toEqual([80, -1, 1.5]);
+  for (const text of ['1e3', '0x10', '8 0', 'Infinity', '1.']) expect(sent(text)).toBe(text);
+});

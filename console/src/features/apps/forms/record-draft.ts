@@ -86,9 +86,9 @@ function typedValue(typed: Typed, kind: FieldKind): unknown {
   return kind === 'time' ? (apiTime(text) ?? text) : text;
 }
 
+/** Only as people write numbers: not `1e3` or `0x10`. */
 function numberOr(text: string): number | string {
-  const value = Number(text);
-  return Number.isFinite(value) ? value : text;
+  return /^-?\d{1,15}(?:\.\d+)?$/.test(text) ? Number(text) : text;
 }
 
 const listItem = (part: string): (number | string)[] =>

@@ -1,6 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { formerRevision, isSameSplit, moveBorder, totalOf, withFineWeights, type Share } from './split.ts';
+import {
+  formerRevision,
+  isSameSplit,
+  moveBorder,
+  readWeight,
+  totalOf,
+  withFineWeights,
+  type Share,
+} from './split.ts';
 
 const shares = fc
   .array(fc.integer({ min: 0, max: 1_000 }), { minLength: 1, maxLength: 6 })
@@ -93,5 +101,19 @@ describe('formerRevision', () => {
     ['none where nothing is current', revisions(false, false), undefined],
   ])('is %s', (_, all, expected) => {
     expect(formerRevision(all)).toBe(expected);
+  });
+});
+
+describe('readWeight', () => {
+  it.each([
+    ['0', 0],
+    [' 25\n', 25],
+    ['1000000', 1_000_000],
+  ])('%j is %d', (text, weight) => {
+    expect(readWeight(text)).toBe(weight);
+  });
+
+  it.each(['', '-1', '1.5', '1e3', '0x10', '1000001', '2 5', 'many'])('%j is no weight', (text) => {
+    expect(readWeight(text)).toBeUndefined();
   });
 });

@@ -12,6 +12,15 @@ const FINE = 100;
 export const totalOf = (shares: readonly Share[]): number =>
   shares.reduce((sum, { weight }) => sum + weight, 0);
 
+const WEIGHT_MAX = 1_000_000;
+
+/** The weight that was typed; undefined: the text is none. */
+export function readWeight(text: string): number | undefined {
+  const digits = text.trim();
+  const weight = /^\d{1,9}$/.test(digits) ? Number(digits) : undefined;
+  return weight !== undefined && weight <= WEIGHT_MAX ? weight : undefined;
+}
+
 /** The fraction of the whole, from 0 to 1. */
 export function shareOf(shares: readonly Share[], index: number): number {
   const total = totalOf(shares);

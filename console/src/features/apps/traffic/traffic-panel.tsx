@@ -14,7 +14,7 @@ import { ConflictSides } from '../../save/conflict.tsx';
 import { useSave } from '../../save/save-context.ts';
 import { OPERATIONS, apiPath, type ResourcePath } from '../resource-path.ts';
 import { SplitBar } from './split-bar.tsx';
-import { isSameSplit, sharesOf, totalOf, weightsOf, type Share } from './split.ts';
+import { isSameSplit, readWeight, sharesOf, totalOf, weightsOf, type Share } from './split.ts';
 import styles from './traffic.module.css';
 
 interface TrafficPanelProps {
@@ -59,15 +59,21 @@ function SplitEditor({ path, answer, revisions, readAgain }: SplitEditorProps): 
   const mayEdit = useMay('editor');
   const [draft, setDraft] = useState<Draft>();
   const [error, setError] = useState<ApiError>();
+  /** What was typed in place of a weight, by revision. */
+  const [refused, setRefused] = useState<Texts>({});
   /** The split as another write has left it. */
   const [stored, setStored] = useState<Answer<TrafficEnvelope>>();
   const current = inOrder(sharesOf(answer.body.data), revisions);
   const shares = draft?.shares ?? current;
   const isChanged = draft !== undefined && !isSameSplit(shares, current);
-  const change = (next: readonly Share[]): void =>
+  const change = (next: readonly Share[], texts: Texts = {}): void => {
     setDraft((before) => ({ shares: inOrder(next, revisions), base: before?.base ?? answer }));
+    setRefused(texts);
+  };
+  const isReadable = Object.keys(refused).length === 0;
   const reset = (): void => {
     setDraft(undefined);
+    setRefused({});
     setError(undefined);
     setStored(undefined);
   };
@@ -106,13 +112,13 @@ function SplitEditor({ path, answer, revisions, readAgain }: SplitEditorProps): 
       <SplitView shares={shares} onChange={mayEdit ? change : undefined} />
       {mayEdit && (
         <>
-          <WeightFields shares={shares} revisions={revisions} onChange={change} />
+          <WeightFields {...{ shares, revisions, refused }} onChange={change} />
           {shares.length > 1 && <p className={styles['soft']}>{trafficWords.how}</p>}
           {revisions.length === 1 && <p className={styles['soft']}>{trafficWords.canary}</p>}
           <div className={styles['actions']}>
             <Button
               look="main"
-              disabled={!isChanged || shares.length === 0 || stored !== undefined}
+              disabled={!isChanged || !isReadable || shares.length === 0 || stored !== undefined}
               onClick={() => void submit()}
             >
               {trafficWords.save}
@@ -140,20 +146,31 @@ function SplitView({ shares, onChange }: SplitProps): ReactNode {
   return <SplitBar shares={shares} onChange={onChange} />;
 }
 
+/** Texts by the label of a revision. */
+type Texts = Readonly<Record<string, string>>;
+
 interface WeightFieldsProps {
   readonly shares: readonly Share[];
   readonly revisions: readonly Revision[];
-  readonly onChange: (shares: readonly Share[]) => void;
+  /** Texts that are no weights. They stay in their fields, and the shares have the weights from before. */
+  readonly refused: Texts;
+  readonly onChange: (shares: readonly Share[], refused: Texts) => void;
 }
 
-const WEIGHT_MAX = 1_000_000;
-
-function WeightFields({ shares, revisions, onChange }: WeightFieldsProps): ReactNode {
+function WeightFields({ shares, revisions, refused, onChange }: WeightFieldsProps): ReactNode {
   const named = new Set(shares.map(({ revision }) => revision));
   const others = revisions.filter(({ revision }) => !named.has(revision));
-  const setWeight = (index: number, text: string): void => {
-    const weight = Math.min(WEIGHT_MAX, Number(text.replaceAll(/\D/g, '')));
-    onChange(shares.map((share, at) => (at === index ? { ...share, weight } : share)));
+  const without = (revision: string): Texts => {
+    const { [revision]: _, ...texts } = refused;
+    return texts;
+  };
+  const setWeight = (index: number, revision: string, text: string): void => {
+    const weight = readWeight(text);
+    if (weight === undefined) return onChange(shares, { ...refused, [revision]: text });
+    onChange(
+      shares.map((share, at) => (at === index ? { ...share, weight } : share)),
+      without(revision),
+    );
   };
   return (
     <div className={styles['weights']}>
@@ -162,10 +179,19 @@ function WeightFields({ shares, revisions, onChange }: WeightFieldsProps): React
           <TextField
             label={trafficWords.weightOf(revision)}
             inputMode="numeric"
-            value={String(weight)}
-            onValue={(text) => setWeight(index, text)}
+            value={refused[revision] ?? String(weight)}
+            error={refused[revision] === undefined ? undefined : trafficWords.wrongWeight}
+            onValue={(text) => setWeight(index, revision, text)}
           />
-          <Button isSmall onClick={() => onChange(shares.filter((_, at) => at !== index))}>
+          <Button
+            isSmall
+            onClick={() =>
+              onChange(
+                shares.filter((_, at) => at !== index),
+                without(revision),
+              )
+            }
+          >
             {trafficWords.remove(revision)}
           </Button>
         </div>
@@ -177,7 +203,9 @@ function WeightFields({ shares, revisions, onChange }: WeightFieldsProps): React
             <Button
               key={revision}
               isSmall
-              onClick={() => onChange([...shares, { revision, weight: shares.length === 0 ? 100 : 0 }])}
+              onClick={() =>
+                onChange([...shares, { revision, weight: shares.length === 0 ? 100 : 0 }], refused)
+              }
             >
               {trafficWords.add(revision)}
             </Button>
