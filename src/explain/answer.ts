@@ -35,7 +35,7 @@ export function explanationOf(
 ): Explanation {
   const { caller } = facts.evaluation;
   const isReal = described === undefined;
-  const stages = stagesOf(facts, settings);
+  const stages = stagesOf(facts, settings, isReal);
   return {
     outcome: outcomeOf(facts),
     code: facts.code ?? null,

@@ -11,7 +11,8 @@ import { STAGES, type ExplainedStage, type StageName, type Verdict } from './sch
 import { operatorDetail, type Reason } from '../model/reason.ts';
 import { isCutOnTheWay, stageOfCode, type ExchangeFacts } from './facts.ts';
 
-export function stagesOf(facts: ExchangeFacts, settings: ExplainSettings): ExplainedStage[] {
+/** @param isReal false for a described request, which is not sent */
+export function stagesOf(facts: ExchangeFacts, settings: ExplainSettings, isReal: boolean): ExplainedStage[] {
   const stoppedAt = stopOf(facts);
   const stop = stoppedAt === undefined ? STAGES.length : STAGES.indexOf(stoppedAt);
   const lastAsked = isCutOnTheWay(facts) ? STAGES.indexOf('forward') - 1 : stop;
@@ -30,12 +31,16 @@ export function stagesOf(facts: ExchangeFacts, settings: ExplainSettings): Expla
       stage,
       verdict,
       code,
-      detail: detailOf(stage, verdict, facts, shadowed),
+      detail:
+        stage === 'forward' && verdict === 'passed' && !isReal
+          ? NOT_SENT
+          : detailOf(stage, verdict, facts, shadowed),
       ...(applies && decider !== undefined ? shownDecider(decider) : NO_DECIDER),
     };
   });
 }
 
+const NOT_SENT = 'Nothing was sent: whether the backend answers was not tried';
 const NO_DECIDER = { level: null, source_id: null, value: null } as const;
 
 function shownDecider({

@@ -287,6 +287,8 @@ describe('what is asked for', () => {
       endpoint: { path: '/spelt/v1/items/{id}', parameters: { id: '7' } },
       upstream: { url: `http://127.0.0.1:${origin.port}/items/7` },
     });
+    const { detail } = stageOf(explanation, 'forward');
+    expect(detail).toBe('Nothing was sent: whether the backend answers was not tried');
     expect(echoed(await request(gateway, target)).url).toBe('/items/7');
   });
 });

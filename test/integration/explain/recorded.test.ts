@@ -184,6 +184,7 @@ describe('sampling', () => {
       fix: null,
       upstream: { url: `http://127.0.0.1:${origin.port}/y` },
     });
+    expect(stageOf(explanation, 'forward').detail).toBeNull();
     await gateway.must('PUT', '/explain/sampling', { seconds: 1 });
     const last = await until(async () => {
       const response = await request(gateway, '/sampled/v1/y');
