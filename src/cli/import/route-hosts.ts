@@ -12,7 +12,8 @@ export interface AskedHost {
 }
 
 /** The closest feature when hosts cannot be imported. */
-export const HOSTS_ELSEWHERE = '`hosts` of an app of its own';
+export const HOSTS_ELSEWHERE =
+  '`hosts` of an app of its own: import what belongs to one host alone, with another --app';
 
 export class RouteHosts {
   readonly #routes: (readonly AskedHost[])[] = [];

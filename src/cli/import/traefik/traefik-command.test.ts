@@ -220,6 +220,25 @@ describe('headgate import traefik', () => {
     });
   });
 
+  it('says where the certificates of a transport and a second host belong', () => {
+    const balancer = { servers: [{ url: 'https://a.internal' }], serversTransport: 't' };
+    const http = {
+      routers: {
+        a: { rule: 'Host(`a.test`) && PathPrefix(`/a`)', service: 's' },
+        b: { rule: 'Host(`b.test`) && PathPrefix(`/b`)', service: 's' },
+      },
+      services: { s: { loadBalancer: balancer } },
+      serversTransports: {
+        t: { rootCAs: ['/etc/ca.pem'], certificates: [{ certFile: '/a.crt', keyFile: '/a.key' }] },
+      },
+    };
+    const { findings } = imported({ http });
+    const at = (place: string) => findings.find((finding) => finding.place === `http.${place}`);
+    expect(at('serversTransports.t.rootCAs')?.nearest).toBe('`backend_tls.ca`');
+    expect(at('serversTransports.t.certificates')?.nearest).toBe('`backend_tls.client_certificate`');
+    expect(at('routers.b.rule')?.nearest).toContain('with another --app');
+  });
+
   it('refuses TOML and what is no configuration', async () => {
     await using api = await startManagement();
     const { code, err } = await headgate(api, ['import', 'traefik', 'dynamic.toml']);

@@ -144,6 +144,12 @@ export class TraefikServices {
     const isName = given !== undefined && serverNameError(given) === undefined;
     const serverName = isName ? given : undefined;
     if (given !== undefined && !isName) node.lost('is not a host name', undefined, 'serverName');
+    if (node.has('rootCAs'))
+      node.lost('names files, whose content belongs in the configuration', '`backend_tls.ca`', 'rootCAs');
+    if (node.has('certificates')) {
+      const nearest = '`backend_tls.client_certificate`';
+      node.lost('names files of a client certificate', nearest, 'certificates');
+    }
     return { ...(!verify && { verify }), ...(serverName !== undefined && { server_name: serverName }) };
   }
 }
