@@ -25,6 +25,12 @@ export const auditWords = {
     webhook: 'Webhook',
     session: 'Session',
     config: 'Configuration',
+    transaction: 'Transaction',
+    certificate: 'Certificate',
+    secrets: 'Secrets',
+    profile: 'Profile',
+    login: 'Refused sign-ins',
+    shadow_report: 'Shadow report',
   },
   columns: {
     at: 'When',

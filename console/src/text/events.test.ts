@@ -1,7 +1,7 @@
 /** Words for events: no type of the catalogue is without a sentence, and each is of the catalogue's level. */
 import { expect, it } from 'vitest';
 import { EVENT_ROWS, matchesType } from '../../../src/model/events/events.ts';
-import { EVENT_GROUPS, eventLevel, eventText, KNOWN_EVENTS } from './events.ts';
+import { EVENT_GROUPS, eventLevel, eventsWords, eventText, KNOWN_EVENTS } from './events.ts';
 
 it('has a sentence, a level and a group for each type', () => {
   expect([...KNOWN_EVENTS].toSorted()).toEqual(EVENT_ROWS.map(({ type }) => type).toSorted());
@@ -25,4 +25,10 @@ it.each([
   ['unheard.of', {}, 'unheard.of'],
 ])('%s %j: %s', (type, data, sentence) => {
   expect(eventText(type, data)).toBe(sentence);
+});
+
+it('names what a change of the configuration is about, also several changes at once', () => {
+  for (const kind of ['app', 'version', 'revision', 'endpoint', 'token', 'config', 'transaction'])
+    expect(eventsWords.kinds[kind], kind).toMatch(/^[A-Z]/);
+  expect(eventsWords.kinds['config']).not.toBe(eventsWords.kinds['version']);
 });

@@ -33,7 +33,7 @@ export const overviewWords = {
 
   charts: {
     status: 'Requests per second by status',
-    latency: 'Latency: until the answer ends',
+    latency: 'Latency: until the answer ends, or a stream begins',
     upstream: 'Backends: until they answer',
     denials: 'Denied requests per second by reason',
     failures: 'Failed requests per second by reason',
