@@ -124,7 +124,7 @@ async function enter(
     refused.note({
       address: addressOf(request),
       requestId: request.id,
-      reason: detail,
+      reason: `The account is not in a group that has a role here (GATEWAY_OIDC__ROLES): ${groupsText(settings, groups)}`,
       subject: subject.slice(0, SUBJECT_CHARS_MAX),
     });
     return refuse(request, reply, fail('sign_in_forbidden', detail));
@@ -155,6 +155,18 @@ async function enter(
     .header('Referrer-Policy', 'no-referrer')
     .type('text/html; charset=utf-8')
     .send(onwardPage(returnTo));
+}
+
+const GROUPS_SHOWN_MAX = 10;
+const GROUP_CHARS_SHOWN_MAX = 64;
+
+/** For operators: what the provider says of the account. */
+function groupsText({ groupsClaim }: OidcSettings, groups: readonly string[]): string {
+  if (groups.length === 0) return `the claim "${groupsClaim}" names no group`;
+  const shown = groups.slice(0, GROUPS_SHOWN_MAX);
+  const names = shown.map((group) => JSON.stringify(group.slice(0, GROUP_CHARS_SHOWN_MAX))).join(', ');
+  const more = groups.length - shown.length;
+  return `the claim "${groupsClaim}" names ${names}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
 function redirectUri(

@@ -162,7 +162,10 @@ describe('signing in with a provider', () => {
       return body.data[0];
     });
     expect(entry).toMatchObject({ resource_id: '127.0.0.1', change: { attempts: 1, subject: 'bob' } });
-    expect(entry.change.reason).toContain('not in a group that has a role');
+    expect(entry.change.reason).toBe(
+      'The account is not in a group that has a role here (GATEWAY_OIDC__ROLES): the claim "groups" names "guests"',
+    );
+    expect(problem.detail, 'not for the person').not.toContain('guests');
     expect(entry.request_id).toBe(problem.request_id);
   });
 
