@@ -57,6 +57,10 @@ it('leads back to the form, which says so, when the person cancels', async () =>
   await page.getByText('Cancel').click();
   await page.getByRole('alert').filter({ hasText: 'cancelled' }).waitFor();
   expect(new URL(page.url()).search).toBe('');
+  const again = page.getByRole('link', { name: 'Sign in with Example' });
+  expect(await again.getAttribute('href'), 'the next sign-in does not lead back to the failure').toMatch(
+    /return_to=%2F$/,
+  );
   await page.getByLabel('Admin token').fill(await console.token('viewer'));
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
   await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();

@@ -101,6 +101,11 @@ function removeFailureFromAddress(): void {
   window.history.replaceState(window.history.state, '', url);
 }
 
+/** Without the failure of an earlier sign-in, which the next one does not lead back to. */
 function here(): string {
-  return `${window.location.pathname}${window.location.search}`;
+  const { pathname, search } = window.location;
+  const query = new URLSearchParams(search);
+  if (!query.has(FAILURE)) return pathname + search;
+  query.delete(FAILURE);
+  return query.size === 0 ? pathname : `${pathname}?${query}`;
 }
