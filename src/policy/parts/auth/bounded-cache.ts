@@ -4,10 +4,9 @@
  * (recent-table.ts).
  */
 import { ownText } from '../../../http/latin1.ts';
-import { RecentTable } from './recent-table.ts';
+import { RecentTable, type RecentEntry } from './recent-table.ts';
 
-interface Entry<V> {
-  readonly key: string;
+interface Entry<V> extends RecentEntry {
   readonly value: V;
 }
 
@@ -42,7 +41,7 @@ export class BoundedCache<V> {
     if (key.length > this.#keyCharsMax) return;
     this.delete(key);
     // A copy: the key is usually a slice of a whole request head, which would stay in memory.
-    const entry: Entry<V> = { key: ownText(key), value };
+    const entry: Entry<V> = { key: ownText(key), wasFound: false, value };
     this.#entries.set(entry.key, entry);
     this.#keyChars += key.length;
     if (this.#entries.size > this.#entriesMax || this.#keyChars > this.#keyCharsMax) this.#makeRoom();

@@ -1,10 +1,11 @@
 /**
- * The API keys that a worker has resolved, by the header value that presents them. At most 65,536 are kept, and all are
- * dropped when any key changes; every other key is looked up by SHA-256 in the shared table of keys.
+ * The API keys that a worker has resolved, by the header value that presents them. At most 131,072 are kept, and all
+ * are dropped when any key changes; every other key is looked up by SHA-256 in the shared table of keys.
  *
- * A key is kept from its second use on, unless another key with the same place was used in between. So keys that are
- * used once are not kept in memory in clear text, and when far more keys are in use than there are places, they do not
- * replace each other at every request. Values that resolve to no key are never kept: guessing displaces nothing.
+ * A key is kept from its second use on, or a later one if other keys with the same place are in use, and keeps its
+ * place while it is used. So keys that are used once are not kept in memory in clear text, and when far more keys are
+ * in use than there are places, they do not replace each other at every request. Values that resolve to no key are
+ * never kept: guessing displaces nothing.
  */
 import { ownText } from '../../../http/latin1.ts';
 import type { PresentedKey } from '../../../keys/presented-key.ts';
@@ -14,17 +15,15 @@ import type { KeyDirectory } from '../../dependencies.ts';
 import type { Caller } from '../../stage.ts';
 import { tokenStart } from './bearer.ts';
 import { callerOfKey } from './key-caller.ts';
-import { RecentTable } from './recent-table.ts';
+import { RecentTable, type RecentEntry } from './recent-table.ts';
 
-/** 65,536 places; some 500 bytes of the heap for each that is taken. */
-const PLACE_BITS = 16;
+/** 131,072 places; some 500 bytes of the heap for each that is taken. */
+const PLACE_BITS = 17;
 /** A longer header value, with spaces before the token, is not kept. */
 const HEADER_CHARS_MAX = 256;
 
-/** What requests need to know about a key, and the expiry of the value that presents it. */
-export interface ResolvedKey {
-  /** The header value. */
-  readonly key: string;
+/** What requests need to know about a key, and the expiry of the value that presents it: `key`, the header value. */
+export interface ResolvedKey extends RecentEntry {
   readonly appId: string;
   readonly isActive: boolean;
   readonly caller: Caller;
@@ -69,7 +68,7 @@ export class KeyCache {
     if (isOwn ? token.length !== TOKEN_LENGTH : !mayBeImported(token)) return MALFORMED;
     const found = this.#directory.findPresentedKey(tokenDigest(token));
     if (found === undefined) return isOwn && !hasValidChecksum(token) ? MALFORMED : UNKNOWN;
-    const isKept = credential.length <= HEADER_CHARS_MAX && this.#recent.isMissedAgain(credential);
+    const isKept = credential.length <= HEADER_CHARS_MAX && this.#recent.mayTakePlace(credential);
     if (!isKept) return resolvedKey('', found, callerOfKey(found));
     // Copies: the value is a slice of a whole request head, which would stay in memory, and the lines are many parts,
     // each of which waits for memory when they are written.
@@ -81,7 +80,7 @@ export class KeyCache {
 
 function resolvedKey(key: string, found: PresentedKey, caller: Caller): ResolvedKey {
   const { appId, isActive, expiresAtMs } = found;
-  return { key, appId, isActive, caller, expiresAtMs };
+  return { key, wasFound: false, appId, isActive, caller, expiresAtMs };
 }
 
 function inOnePiece(caller: Caller): Caller {

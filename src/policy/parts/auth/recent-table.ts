@@ -4,12 +4,19 @@
  * their last characters. These are in a separate array, so a miss seldom reads an entry.
  */
 
-export class RecentTable<E extends { readonly key: string }> {
+export interface RecentEntry {
+  readonly key: string;
+  /** Found since another key last wanted its place; false in a new entry. */
+  wasFound: boolean;
+}
+
+export class RecentTable<E extends RecentEntry> {
   readonly #entries: (E | undefined)[];
   /** The last characters of the entries' keys. */
   readonly #ends: Int32Array;
-  /** The last characters of the key that was missed last, by place. */
+  /** The last characters of a key that was missed, by place; 0 for none. */
   readonly #missed: Int32Array;
+  #random = 1;
   readonly #shift: number;
 
   /** @param placeBits the binary logarithm of the number of places */
@@ -25,16 +32,28 @@ export class RecentTable<E extends { readonly key: string }> {
     const place = this.#placeOf(end);
     if (this.#ends[place] !== end) return undefined;
     const entry = this.#entries[place];
-    return entry !== undefined && entry.key === key ? entry : undefined;
+    if (entry === undefined || entry.key !== key) return undefined;
+    if (!entry.wasFound) entry.wasFound = true;
+    return entry;
   }
 
-  /** Whether the previous look-up of its place that missed had this key too. */
-  isMissedAgain(key: string): boolean {
+  /**
+   * Whether a key that was not found may take its place: when it was missed before, as far as is known of several keys
+   * of one place, and the entry there was not found in the meantime. So of several keys in use, one stays.
+   */
+  mayTakePlace(key: string): boolean {
     const end = endOf(key);
     const place = this.#placeOf(end);
-    const isAgain = this.#missed[place] === end;
-    this.#missed[place] = end;
-    return isAgain;
+    const missed = this.#missed[place];
+    if (missed !== end) {
+      // Were every miss noted, two keys that take turns would never be known again.
+      if (missed === 0 || this.#tossCoin()) this.#missed[place] = end;
+      return false;
+    }
+    const holder = this.#entries[place];
+    if (holder === undefined || !holder.wasFound) return true;
+    holder.wasFound = false;
+    return false;
   }
 
   set(entry: E): void {
@@ -51,6 +70,11 @@ export class RecentTable<E extends { readonly key: string }> {
 
   clear(): void {
     this.#entries.fill(undefined);
+  }
+
+  #tossCoin(): boolean {
+    this.#random = (Math.imul(this.#random, 1_664_525) + 1_013_904_223) | 0;
+    return this.#random < 0;
   }
 
   #placeOf(end: number): number {
