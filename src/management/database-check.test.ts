@@ -17,14 +17,14 @@ const PROBE_MS = 1_000;
 let folder: string;
 let repository: Repository;
 let pings: number;
-const lines: string[] = [];
+let lines: string[];
 
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'headgate-check-'));
   const path = join(folder, 'headgate.db');
   repository = await openSqlite({ secretPlaces: SECRET_PLACES, path, autoMigrate: true, clock: systemClock });
   pings = 0;
-  lines.length = 0;
+  lines = [];
 });
 afterEach(async () => {
   await repository.close();
@@ -40,9 +40,10 @@ function newCheck(clock: Pick<Clock, 'monotonicMs'> = systemClock): DatabaseChec
       return repository.pingWrite();
     },
   };
+  const own = lines;
   const log = {
-    info: (text: string) => void lines.push(text),
-    error: (_: object, text: string) => void lines.push(text),
+    info: (text: string) => void own.push(text),
+    error: (_: object, text: string) => void own.push(text),
   };
   return new DatabaseCheck(counted, clock, log);
 }
@@ -66,7 +67,10 @@ test('a write of three seconds delays no answer by that time, and is no problem 
   }
   expect(pings, 'not one more in the queue for each answer').toBe(1);
   await write;
-  expect(lines).toEqual([]);
+  check.stop();
+  await repository.close();
+  await pause(100);
+  expect(lines, 'the test write under way is no news at a stop').toEqual([]);
 });
 
 test('a database that another program keeps locked is found out, though no answer waits for it', async () => {

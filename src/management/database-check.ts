@@ -55,6 +55,7 @@ export class DatabaseCheck {
   /** The test write under way. */
   #writing: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #isStopped = false;
 
   /** @param isDown whether the database is already known, and logged, to be down */
   constructor(repository: Checked, clock: Pick<Clock, 'monotonicMs'>, log: Log, isDown = false) {
@@ -68,7 +69,9 @@ export class DatabaseCheck {
     this.#timer = setInterval(() => void this.#watch(), WATCH_MS).unref();
   }
 
+  /** What a test under way finds afterwards is not logged: the database is about to be closed. */
   stop(): void {
+    this.#isStopped = true;
     clearInterval(this.#timer);
   }
 
@@ -138,7 +141,7 @@ export class DatabaseCheck {
   }
 
   #note(db: DatabaseProblem['db'] | 'ok', error: unknown): void {
-    if (db === this.#db) return;
+    if (this.#isStopped || db === this.#db) return;
     this.#db = db;
     const reason = messageOf(error);
     if (db === 'ok') this.#log.info('the database can be used again');

@@ -74,4 +74,6 @@ it('finds rows by typing', () => {
   expect(typing.type(rows, 7, 'r', 2_000)).toBe(2);
   expect(typing.type(rows, 2, 'r', 2_100)).toBe(6);
   expect(typing.type(rows, 6, '2', 2_200)).toBe(6);
+  typing.end();
+  expect(typing.type(rows, 6, 's', 2_300), 'after another key it begins again').toBe(7);
 });

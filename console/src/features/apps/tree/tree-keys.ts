@@ -71,10 +71,15 @@ export function rowLabel(row: TreeRow): string | undefined {
   }
 }
 
-/** The typed text, as long as the letters follow each other quickly. */
+/** The typed text, as long as the letters follow each other quickly and no other key comes between them. */
 export class TypeAhead {
   #text = '';
   #lastMs = -Infinity;
+
+  /** Another key was pressed: the next letter is the first one. */
+  end(): void {
+    this.#lastMs = -Infinity;
+  }
 
   /** @returns the row to go to */
   type(rows: Rows<TreeRow>, active: number, letter: string, nowMs: number): number | undefined {

@@ -97,6 +97,7 @@ function useTreeKeys({ rows, toggle }: Tree, screen: Screen): TreeKeyboard {
     const { key, ctrlKey, metaKey, altKey } = event;
     if (ctrlKey || metaKey || altKey) return;
     const move = treeMove(rows, active, key, screen.page());
+    if (move !== undefined) typing.end();
     if (move === undefined) {
       const found = key.length === 1 ? typing.type(rows, active, key, event.timeStamp) : undefined;
       if (found === undefined) return;
