@@ -1,10 +1,10 @@
 /**
  * This checkout against others, for before and after: `node bench/compare.ts <checkout …> [--load policy] [--rounds 9]
- * [--seconds 3] [--log] [--nginx]`. Loads as in bench/profile.ts, also several, such as `keys-few,keys`, to see what
- * one costs above the other; with `--log`, all write an access log to a file, as Headgate does by default; with
- * `--nginx`, nginx does the same beside them. Prints figures and ratios to the first one; writes
- * nothing. A folder with its own `src` and a `node_modules` link is checkout enough; one with `scripts/build.ts` runs
- * as a bundle, as `npm start` runs it.
+ * [--starts 1] [--seconds 3] [--log] [--nginx]`. Loads as in bench/profile.ts, also several, such as `keys-few,keys`,
+ * to see what one costs above the other; with `--log`, all write an access log to a file, as Headgate does by default;
+ * with `--nginx`, nginx does the same beside them; with several starts, all run their rounds in as many processes, one
+ * after the other. Prints figures and ratios to the first one; writes nothing. A folder with its own `src` and a
+ * `node_modules` link is checkout enough; one with `scripts/build.ts` runs as a bundle, as `npm start` runs it.
  */
 import { basename, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -24,6 +24,7 @@ const { values, positionals } = parseArgs({
   options: {
     load: { type: 'string', default: 'policy' },
     rounds: { type: 'string', default: '9' },
+    starts: { type: 'string', default: '1' },
     seconds: { type: 'string', default: '3' },
     log: { type: 'boolean', default: false },
     nginx: { type: 'boolean', default: false },
@@ -64,7 +65,12 @@ const cores = coresFor(1);
 stayOffProxy(cores);
 const origin = await startOrigin(cores);
 const setup = { originPort: origin.port, cores, workers: 1, accessLog: values.log };
-const pace = { rounds: Number(values.rounds), seconds: Number(values.seconds), warmUpSeconds: 10 };
+const pace = {
+  rounds: Number(values.rounds),
+  seconds: Number(values.seconds),
+  warmUpSeconds: 10,
+  starts: Number(values.starts),
+};
 const contestants = [
   ...(values.nginx ? [nginx] : []),
   ...positionals.flatMap((checkout) => loads.map((each) => contestant(checkout, each))),

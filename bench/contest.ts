@@ -24,6 +24,11 @@ export interface Pace {
   readonly rounds: number;
   readonly seconds: number;
   readonly warmUpSeconds: number;
+  /**
+   * How many times everything is started anew for as many rounds; default 1. What the compiler makes of a program
+   * differs from start to start by some percent and stays so for all rounds of it: small ratios need several starts.
+   */
+  readonly starts?: number;
 }
 
 export interface Round extends LoadResult {
@@ -72,6 +77,14 @@ const STOLEN_PERCENT_MAX = 0.5;
 /** How many times as many rounds are run at most as are asked for. */
 const ROUNDS_FACTOR_MAX = 3;
 
+/** What one start of a contestant gave. */
+interface Heat {
+  readonly name: string;
+  readonly rounds: readonly Round[];
+  readonly residentBytes: number;
+  readonly grownBytes: number;
+}
+
 /** Starts, measures and stops the contestants; figures in their order. */
 export async function contest(
   contestants: readonly Contestant[],
@@ -79,6 +92,22 @@ export async function contest(
   pace: Pace,
   progress: (text: string) => void,
 ): Promise<Figures[]> {
+  const heats: Heat[][] = [];
+  while (heats.length < (pace.starts ?? 1)) heats.push(await heat(contestants, setup, pace, progress));
+  return contestants.map((_, index) => {
+    const own = heats.flatMap((each) => each[index] ?? []);
+    const rounds = own.flatMap((each) => each.rounds);
+    const bytes = median(own.map((each) => each.residentBytes));
+    return figuresOf(own[0]?.name ?? '', rounds, bytes, median(own.map((each) => each.grownBytes)));
+  });
+}
+
+async function heat(
+  contestants: readonly Contestant[],
+  setup: PeerSetup,
+  pace: Pace,
+  progress: (text: string) => void,
+): Promise<Heat[]> {
   const started: RunningProgram[] = [];
   try {
     const entries: { name: string; program: RunningProgram; load: Load }[] = [];
@@ -100,9 +129,12 @@ export async function contest(
         return named(name, measureRound(load, program, pace.seconds, setup.cores));
       }),
     );
-    return entries.map(({ name, program }, index) => {
-      return figuresOf(name, rounds[index] ?? [], residentBytes(program.pid), peaks[index]?.() ?? 0);
-    });
+    return entries.map(({ name, program }, index) => ({
+      name,
+      rounds: rounds[index] ?? [],
+      residentBytes: residentBytes(program.pid),
+      grownBytes: peaks[index]?.() ?? 0,
+    }));
   } finally {
     await Promise.all(started.map((program) => program.stop()));
   }

@@ -1,6 +1,6 @@
 /**
  * What traces cost a request, of the whole process: `node bench/traces.ts [checkout …] [--cases off,sampled,all,dead]
- * [--rounds 9] [--seconds 2] [--log] [--connections 64]`. The load of `policy`, without traces, with 1 % and all of
+ * [--rounds 9] [--starts 1] [--seconds 2] [--log] [--connections 64]`. The load of `policy`, without traces, with 1 % and all of
  * them kept, and with all of them kept for a collector that is dead, hangs or refuses; with `--log`, each request has a
  * line of the access log too, as by default. Few connections, such as 2, leave the proxy's core idle for part of the
  * time. The others run beside the load. Prints figures and ratios to the first case of the first checkout; writes
@@ -34,6 +34,7 @@ const { values, positionals } = parseArgs({
   options: {
     cases: { type: 'string', default: 'off,sampled,all' },
     rounds: { type: 'string', default: '9' },
+    starts: { type: 'string', default: '1' },
     seconds: { type: 'string', default: '2' },
     log: { type: 'boolean', default: false },
     connections: { type: 'string', default: String(LOADS.policy.connections) },
@@ -83,7 +84,12 @@ const urls = { ...collector.urls, dead: `http://127.0.0.1:${await freePort()}` }
 const figures = await contest(
   checkouts.flatMap((checkout) => cases.map((name) => contestant(checkout, name))),
   { originPort: origin.port, cores, workers: 1, accessLog: values.log },
-  { rounds: Number(values.rounds), seconds: Number(values.seconds), warmUpSeconds: 4 },
+  {
+    rounds: Number(values.rounds),
+    seconds: Number(values.seconds),
+    warmUpSeconds: 4,
+    starts: Number(values.starts),
+  },
   () => undefined,
 );
 const [first, ...others] = figures;
