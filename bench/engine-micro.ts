@@ -38,7 +38,7 @@ import { MemoryClient, memoryBackends, type BackendSide } from './engine-sockets
  * `changing` is `pass` with fields that are never those of the message before, on neither side. `logged` is `policy`
  * with a line of the access log for each request, which goes to a file; `watched` is `policy` while a console shows
  * live traffic, so many requests in a second as it asks for, and `sampled` and `traced` are `policy` with 1 % and all
- * of the traces kept. `hosts` and `wildcards` are `pass` to one of 10,000 apps of the same path, each with a host or a
+ * of the traces kept (`sampled-logged` and `traced-logged`: with the lines as well). `hosts` and `wildcards` are `pass` to one of 10,000 apps of the same path, each with a host or a
  * wildcard of its own. `targets`, `turns` and `hash` are `pass` over 100 targets, by each of the algorithms (by `hash`,
  * each client has a key of its own; `hot` is `hash` with one key for all), `few` over three.
  */
@@ -52,6 +52,8 @@ const LOADS = [
   'watched',
   'sampled',
   'traced',
+  'sampled-logged',
+  'traced-logged',
   'bodies',
   'targets',
   'few',
@@ -90,7 +92,7 @@ const HOSTS: Partial<Readonly<Record<LoadName, string>>> = {
 };
 
 const hasPolicy = (load: LoadName): boolean =>
-  ['policy', 'logged', 'watched', 'sampled', 'traced'].includes(load);
+  ['policy', 'logged', 'watched', 'sampled', 'traced', 'sampled-logged', 'traced-logged'].includes(load);
 
 interface Figures {
   readonly fastest: number;
@@ -211,9 +213,9 @@ async function startEngine(checkout: string, load: LoadName): Promise<() => Prom
     ...(hasPolicy(load) ? { policy: POLICY } : {}),
   };
   const record = new WorkerMetrics().routeRecord({ app: 'a', version: 'v1', revision: 'r1', route: '/' });
-  const log = load === 'logged' ? await accessLogOf(from) : undefined;
+  const log = load.endsWith('logged') ? await accessLogOf(from) : undefined;
   const live = load === 'watched' ? await liveTapOf(from) : undefined;
-  const ratio = load === 'sampled' ? 0.01 : load === 'traced' ? 1 : undefined;
+  const ratio = load.startsWith('sampled') ? 0.01 : load.startsWith('traced') ? 1 : undefined;
   const traces = ratio === undefined ? undefined : await traceTapOf(from);
   const { context } = await startProxy(withHosts(oneRoute(setup), load), {
     ...(ratio !== undefined && { tracing: await samplerOf(from, ratio) }),
@@ -323,6 +325,7 @@ async function accessLogOf(from: <M>(path: string) => Promise<M>): Promise<(exch
     log.write({
       timeMs: Date.now(),
       requestId: exchange.requestId,
+      traceId: exchange.traced()?.traceId,
       labels,
       method: exchange.method,
       host: head.host,

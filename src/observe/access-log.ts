@@ -104,6 +104,7 @@ const QUOTE = 0x22;
 const DOT = 0x2e;
 const TIME_END = ascii('Z"');
 const TIME_END_AND_REQUEST_ID = ascii('Z","request_id":"');
+const TRACE_ID = ascii(',"trace_id":"');
 const BYTES_OUT = ascii(',"bytes_out":');
 const DURATION = ascii(',"duration_ms":');
 const UPSTREAM = ascii(',"upstream_ms":');
@@ -204,7 +205,11 @@ export class AccessLog {
     const lines = this.#lines;
     this.#addTime(r.timeMs, isFailure(r.status, r.errorCode));
     if (has.request_id) addText(lines, r.requestId);
-    if (r.traceId !== undefined && has.trace_id) lines.text(`,"trace_id":"${r.traceId}"`);
+    if (r.traceId !== undefined && has.trace_id) {
+      lines.piece(TRACE_ID);
+      lines.text(r.traceId);
+      lines.byte(QUOTE);
+    }
     lines.piece(this.#placeFields(r));
     if (has.path && r.path !== '') addPath(lines, r.path);
     lines.piece(this.#outcomeFields(r));

@@ -8,6 +8,7 @@ import {
   isSampledTraceparent,
   isValidTraceparent,
   makeTraceparent,
+  TRACE_ID,
   traceparentParts,
 } from '../../http/fields/trace-context.ts';
 import type { Route } from '../interfaces/route.ts';
@@ -36,8 +37,8 @@ export interface TracedAttempt {
   readonly target: string;
   /** On the monotonic clock, at most a loop tick early. */
   readonly startedMs: number;
-  /** When it failed; -1 when it has not. */
-  failedMs: number;
+  /** When it failed; undefined when it has not. */
+  failedMs: number | undefined;
   /** Status of its response; 0 without one. */
   status: number;
   /** Cause of the failure, or ''. */
@@ -52,8 +53,8 @@ export class ExchangeTrace {
   readonly isSampled: boolean;
   /** The ids of a sampled trace that begins here; the ids of others are extracted only if they are kept. */
   readonly #ids: TraceIds | undefined;
-  #attempts = NO_ATTEMPTS;
-  /** The latest attempt in `#attempts`. */
+  /** Those before the latest: nearly all exchanges have one attempt, and no list for it until they are kept. */
+  #earlier = NO_ATTEMPTS;
   #latest: TracedAttempt | undefined;
 
   /**
@@ -72,12 +73,12 @@ export class ExchangeTrace {
   }
 
   get attempts(): readonly TracedAttempt[] {
-    return this.#attempts;
+    return this.#latest === undefined ? NO_ATTEMPTS : [...this.#earlier, this.#latest];
   }
 
   /** Lower-case hex, 32 digits. */
   get traceId(): string {
-    return traceparentParts(this.#root).traceId;
+    return this.#root.slice(TRACE_ID.start, TRACE_ID.start + TRACE_ID.digits);
   }
 
   /** The ids of the trace and, if the client began it, of the client's span. */
@@ -97,20 +98,18 @@ export class ExchangeTrace {
 
   /** @param nowMs monotonic. @param target authority of the backend */
   attemptStarted(nowMs: number, route: Route, target: string): void {
+    const last = this.#latest;
     const attempt = {
       traceparent: this.#newValue(),
       route,
       target,
-      startedMs: Math.max(nowMs, this.#latest?.failedMs ?? -1),
-      failedMs: -1,
+      startedMs: Math.max(nowMs, last?.failedMs ?? -1),
+      failedMs: undefined,
       status: 0,
       failure: '',
     };
+    if (last !== undefined) this.#earlier = [...this.#earlier.slice(0, ATTEMPTS_MAX - 2), last];
     this.#latest = attempt;
-    // Nearly all exchanges have one attempt: an array literal of one takes a fraction of the memory of an array
-    // that grows.
-    if (this.#attempts === NO_ATTEMPTS) this.#attempts = [attempt];
-    else this.#attempts = [...this.#attempts.slice(0, ATTEMPTS_MAX - 1), attempt];
   }
 
   /** The value for the backend of the latest attempt. */
@@ -129,7 +128,7 @@ export class ExchangeTrace {
    */
   attemptFailed(nowMs: number, status: number, failure: string): void {
     const attempt = this.#latest;
-    if (attempt === undefined || attempt.failedMs >= 0) return;
+    if (attempt === undefined || attempt.failedMs !== undefined) return;
     attempt.failedMs = nowMs;
     attempt.failure = failure;
     if (status !== 0) attempt.status = status;

@@ -114,7 +114,7 @@ export class ExchangeSpans {
     epochMs: number,
   ): void {
     const { startedMs, failedMs, route } = attempt;
-    const endedMs = failedMs < 0 ? exchange.startedMs + exchange.durationMs : failedMs;
+    const endedMs = failedMs ?? exchange.startedMs + exchange.durationMs;
     const start = writer.begin(SPANS_FIELD);
     writer.id128(SPAN.traceId, ids.trace0, ids.trace1, ids.trace2, ids.trace3);
     writer.id64(SPAN.spanId, ids.parent0, ids.parent1);

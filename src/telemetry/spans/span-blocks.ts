@@ -137,7 +137,7 @@ export class SpanBlocks {
     const { target, route, status, failure, failedMs } = attempt;
     const { scheme } = route.revision.backend;
     const method = spanMethod(exchange);
-    const isLast = failedMs < 0;
+    const isLast = failedMs === undefined;
     const protocol = !isLast ? 0 : exchange.upstreamProtocol === 'HTTP/2' ? 2 : 1;
     const number = ((METHODS.get(method) ?? 0) + (scheme === 'https' ? METHOD_COUNT : 0)) * STATUSES + status;
     const key = failure === '' ? number * 4 + protocol : `${number} ${protocol} ${failure}`;
