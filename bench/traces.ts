@@ -1,10 +1,10 @@
 /**
  * What traces cost a request, of the whole process: `node bench/traces.ts [checkout …] [--cases off,sampled,all,dead]
- * [--rounds 9] [--starts 1] [--seconds 2] [--log] [--connections 64]`. The load of `policy`, without traces, with 1 % and all of
- * them kept, and with all of them kept for a collector that is dead, hangs or refuses; with `--log`, each request has a
- * line of the access log too, as by default. Few connections, such as 2, leave the proxy's core idle for part of the
- * time. The others run beside the load. Prints figures and ratios to the first case of the first checkout; writes
- * nothing.
+ * [--rounds 9] [--starts 1] [--seconds 2] [--log] [--connections 64]`. The load of `policy`, without traces, with 1 %
+ * and all of them kept, and with all of them kept for a collector that is dead, hangs or refuses; with `--log`, each
+ * request has a line of the access log too, as by default. Few connections, such as 2, leave the proxy's core idle for
+ * part of the time; several starts run all rounds in as many processes, one after the other. The others run beside the
+ * load. Prints figures and ratios to the first case of the first checkout; writes nothing.
  */
 import { basename, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
