@@ -39,8 +39,9 @@ import { MemoryClient, memoryBackends, type BackendSide } from './engine-sockets
  * with a line of the access log for each request, which goes to a file; `watched` is `policy` while a console shows
  * live traffic, so many requests in a second as it asks for, and `sampled` and `traced` are `policy` with 1 % and all
  * of the traces kept (`sampled-logged` and `traced-logged`: with the lines as well). `hosts` and `wildcards` are `pass`
- * to one of 10,000 apps of the same path, each with a host or a wildcard of its own. `targets`, `turns` and `hash` are `pass` over 100 targets, by each of the algorithms (by `hash`,
- * each client has a key of its own; `hot` is `hash` with one key for all), `few` over three.
+ * to one of 10,000 apps of the same path, each with a host or a wildcard of its own. `targets`, `turns` and `hash` are
+ * `pass` over 100 targets, by each of the algorithms (by `hash`, each client has a key of its own; `hot` is `hash` with
+ * one key for all), `few` over three.
  */
 const LOADS = [
   'pass',
