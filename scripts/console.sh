@@ -28,7 +28,7 @@ install_console_packages() {
   console_packages_are_current && return 0
   command -v npm >/dev/null 2>&1 || return 1
   say "installing what builds the console (npm ci in console/)"
-  (cd "$ROOT/console" && npm ci --include=dev --no-audit --no-fund --loglevel=error) >&2 || return 1
+  (cd "$ROOT/console" && npm ci --include=dev --no-audit --no-fund --no-update-notifier --loglevel=error) >&2 || return 1
   cp "$ROOT/console/package-lock.json" "$ROOT/console/node_modules/.headgate-lock.json"
 }
 
