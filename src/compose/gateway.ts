@@ -20,6 +20,7 @@ import { statsHistory } from './start-stats.ts';
 import { startEvents } from './events/start-events.ts';
 import { createEvents } from './events/event-parts.ts';
 import { sealPlainOnce } from '../control/database/seal-plain.ts';
+import type { ConfigState } from '../control/cluster/config-state.ts';
 import { StopSteps } from '../control/database/stop-steps.ts';
 import { startConfigFile } from './start-config-file.ts';
 import { createManagement, listenForManagement, writeDependencies, type Phase } from './management.ts';
@@ -28,9 +29,11 @@ import type { Parts } from './parts.ts';
 import {
   assertAlone,
   assertClaimed,
+  assertUpToDate,
   claim,
-  fileOfPort,
   databaseLock,
+  fileOfPort,
+  leave,
   release,
   successorIn,
   takeover,
@@ -161,6 +164,8 @@ export async function startGateway(options: StartOptions, logging: Logging): Pro
   }
   const lock = databaseLock(database.file, predecessor !== undefined, log);
   lock.take();
+  // One in memory has only what a file declares.
+  const isKept = database.kind === 'postgres' || database.file !== undefined;
   const { proxy } = settings;
   const ports = [proxy.port, proxy.tlsPort ?? 0].filter((port) => port > 0);
   const alone = Promise.withResolvers<void>();
@@ -181,7 +186,13 @@ export async function startGateway(options: StartOptions, logging: Logging): Pro
           if (predecessor?.hasEnded() === false) options.stopping.throwIfAborted();
         },
         portFreed: async () => predecessor?.freed(),
+        assertUpToDate: (configVersion) => {
+          if (predecessor !== undefined && isKept) assertUpToDate(pidFile, configVersion);
+        },
         successor: successorIn(pidFile, log),
+        leave: (configVersion) => {
+          if (isKept) leave(pidFile, configVersion, log);
+        },
         mayWrite: () => alone.promise,
         refuseWrites: async () => alone.reject(unusableDatabase('this gateway is stopping')),
       },
@@ -219,7 +230,11 @@ interface Folder {
   assertWanted(): void;
   /** Resolves when a gateway that is taken over has closed its management port. */
   portFreed(): Promise<void>;
-  readonly successor: Successor;
+  /** Throws when a gateway that is taken over has a later configuration than this database. */
+  assertUpToDate(configVersion: number): void;
+  readonly successor: Omit<Successor, 'mayRead'>;
+  /** Tells the successor which configuration this gateway has. */
+  leave(configVersion: number): void;
   /** Resolves when no request can reach a gateway that is taken over, and would not see a write. */
   mayWrite(): Promise<void>;
   /** The start has failed, or the process stops: writes that still wait are refused. */
@@ -238,6 +253,7 @@ async function startParts(options: LoggedStart, folder: Folder): Promise<Gateway
   const { repository, recovering, state } = opened;
   const undo = new StopSteps(clock, () => repository.close());
   try {
+    if (recovering === undefined) folder.assertUpToDate(state.configVersion);
     const limits = await startLimits(settings, clock);
     undo.add(async () => limits.limitNode?.stop());
     const snapshotFile = snapshotFileWriter(database, state, clock, log);
@@ -282,7 +298,7 @@ async function startParts(options: LoggedStart, folder: Folder): Promise<Gateway
     logReady(parts, managementPort, ports);
     if (recovering === undefined) parts.snapshotFile?.changed();
     else recoverDatabase(parts, recovering, changes, announceToken);
-    const takeover = new TakeoverResponder(management, successorOf(folder, supervisor), log);
+    const takeover = new TakeoverResponder(management, successorOf(folder, supervisor, state), log);
     const stop = async (): Promise<void> => {
       phase = 'stopping';
       takeover.stop();
@@ -308,9 +324,14 @@ function replaceOther(folder: Folder, settings: Settings, unixSocket: UnixListen
   publishUnixSocket(unixSocket, settings);
 }
 
-function successorOf({ successor }: Folder, supervisor: Supervisor): Successor {
+function successorOf(
+  { successor, leave: leaveIn }: Folder,
+  supervisor: Supervisor,
+  state: ConfigState,
+): Successor {
   return {
     pid: () => successor.pid(),
+    mayRead: () => leaveIn(state.configVersion),
     failed: () => {
       successor.failed();
       void supervisor.restoreUnixSocket();

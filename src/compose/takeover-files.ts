@@ -95,8 +95,31 @@ function sharedFolder({ path }: PidFile, pid: number | undefined): StartError {
 }
 
 /** The process that takes over from this one. If it fails, the folder is this process's again. */
-export function successorIn(pidFile: PidFile | undefined, log: Logger): Successor {
+export function successorIn(pidFile: PidFile | undefined, log: Logger): Omit<Successor, 'mayRead'> {
   return { pid: () => pidFile?.nextPid(), failed: () => claimAgain(pidFile, log) };
+}
+
+/** Tells the process that takes over from this one which configuration this one has. Does not throw. */
+export function leave(pidFile: PidFile | undefined, configVersion: number, log: Logger): void {
+  try {
+    pidFile?.leave(configVersion);
+  } catch (error) {
+    log.debug({ err: error }, 'cannot write the file that tells the new process of the configuration');
+  }
+}
+
+/**
+ * Refuses to take over with a copy of the database that lacks changes made since: they would be lost.
+ * @throws StartError when the gateway that is taken over has a later configuration
+ */
+export function assertUpToDate(pidFile: PidFile | undefined, configVersion: number): void {
+  const left = pidFile?.leftVersion();
+  if (left === undefined || left <= configVersion) return;
+  throw new StartError(
+    `Cannot take over: the running gateway has config version ${left}, and this database has ${configVersion}; expected ` +
+      'all that was changed there (empty the database and copy it again by "headgate copy"; to return to an older ' +
+      'configuration, stop that gateway and start without --take-over)',
+  );
 }
 
 /** Throws when another gateway that started at the same moment has claimed the file after this one. */

@@ -48,8 +48,9 @@ export interface ManagementListening {
   /**
    * Closes the port and the socket when the writes under way have ended, and the connections after running requests had
    * a moment to finish. Writes that begin later are refused.
+   * @param writesEnded called between the two
    */
-  suspend(): Promise<void>;
+  suspend(writesEnded?: () => void): Promise<void>;
   /**
    * Opens the port and the socket again. Rejects when another process has one of them; the port then works without the
    * socket if that is the one. Another call tries what is still closed.
@@ -97,12 +98,13 @@ export function managementListening(
     get isSuspended() {
       return suspended;
     },
-    async suspend() {
+    async suspend(writesEnded) {
       if (suspended) return;
       suspended = true;
       streams.forEach((each) => each.close());
       // Before the port: once it is free, the other process reads the configuration.
       await gate.close();
+      writesEnded?.();
       const ended = Promise.all([closePort(), unix.close()]);
       http.closeIdleConnections();
       await withinGrace(ended);

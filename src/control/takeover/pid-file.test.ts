@@ -53,3 +53,18 @@ test.each([
   file().release();
   expect(readdirSync(folder)).toEqual([]);
 });
+
+test('a process leaves the version of its configuration to the next one', () => {
+  const left = join(folder, 'headgate.pid.left');
+  expect(file().leftVersion()).toBeUndefined();
+  writeFileSync(left, `7 ${sleeper().text}`);
+  expect(file().leftVersion()).toBe(7);
+  writeFileSync(left, '7 4000000000 1\n');
+  expect(file().leftVersion(), 'of a process that has ended').toBeUndefined();
+  const gateway = file();
+  gateway.leave(8);
+  expect(readFileSync(left, 'latin1')).toMatch(/^8 \d+ \d+\n$/);
+  expect(gateway.leftVersion(), 'its own').toBeUndefined();
+  gateway.release();
+  expect(readdirSync(folder)).toEqual([]);
+});

@@ -5,6 +5,7 @@
  * `/proc/<pid>/stat`, proc(5)), because process ids are reused: a file left by a crash must not name an unrelated
  * process. The process keeps the file open, which distinguishes a folder from a copy of it. A process that is about to
  * take over writes the same into a second file, with `.next` after the name, which only one process at a time can do.
+ * The process that is taken over writes into a third one, with `.left`, which configuration it leaves.
  */
 import {
   closeSync,
@@ -40,6 +41,13 @@ export interface PidFile {
   announce(from: number): number | undefined;
   /** The process that the second file names, if it is alive and not this one. */
   nextPid(): number | undefined;
+  /**
+   * Writes the version of the configuration that this process leaves to the one that takes over. Throws the system's
+   * error when it cannot be written.
+   */
+  leave(configVersion: number): void;
+  /** The version that another live process has left; undefined if none has, as in earlier versions. */
+  leftVersion(): number | undefined;
   /** Removes the files that still name this process. Throws the system's error when one cannot be removed. */
   release(): void;
 }
@@ -53,6 +61,7 @@ export function pidFileOf(file: string): PidFile {
   const own = `${process.pid} ${startOf(process.pid) ?? 0}`;
   let descriptor: number | undefined;
   const nextPath = `${path}.next`;
+  const leftPath = `${path}.left`;
   const formerPath = join(dirname(file), FORMER_NAME);
   const named = (where = path): string | undefined => {
     try {
@@ -108,8 +117,14 @@ export function pidFileOf(file: string): PidFile {
     holder,
     announce: (from) => announceIn(nextPath, `${own}\n`, (where) => other(pidIn(named(where)), from)),
     nextPid: () => pidIn(named(nextPath)),
+    leave: (configVersion) => writeFileSync(leftPath, `${configVersion} ${own}\n`, { mode: 0o644 }),
+    leftVersion() {
+      const [, version, by] = /^(\d{1,15}) (.+)$/.exec(named(leftPath) ?? '') ?? [];
+      return pidIn(by) === undefined ? undefined : Number(version);
+    },
     release() {
       close();
+      if (named(leftPath)?.endsWith(` ${own}`) === true) rmSync(leftPath, { force: true });
       for (const each of [nextPath, path]) if (named(each) === own) rmSync(each, { force: true });
     },
   };

@@ -15,11 +15,14 @@ afterEach(() => {
 
 function start(resumeMs = 60_000) {
   const seen: string[] = [];
+  /** What was seen when the new process was told of the configuration. */
+  const told: string[][] = [];
   /** The process that announces that it takes over; undefined: none that lives. */
   const next: { pid: number | undefined } = { pid: undefined };
   const management = {
     isSuspended: false,
-    async suspend() {
+    async suspend(writesEnded: () => void) {
+      writesEnded();
       management.isSuspended = true;
       seen.push('closed');
     },
@@ -28,17 +31,22 @@ function start(resumeMs = 60_000) {
       seen.push('open');
     },
   };
-  const successor = { pid: () => next.pid, failed: () => void seen.push('failed') };
+  const successor = {
+    pid: () => next.pid,
+    mayRead: () => void told.push([...seen]),
+    failed: () => void seen.push('failed'),
+  };
   const responder = new TakeoverResponder(management, successor, pino({ enabled: false }), resumeMs);
   responders.push(responder);
-  return { seen, next, responder };
+  return { seen, told, next, responder };
 }
 
 test('the second signal of a new process opens the port again', async () => {
-  const { seen, next, responder } = start();
+  const { seen, told, next, responder } = start();
   next.pid = 7;
   await responder.request();
   expect(seen).toEqual(['closed']);
+  expect(told, 'before the port was free').toEqual([[]]);
   await responder.request();
   expect(seen).toEqual(['closed', 'open', 'failed']);
 });

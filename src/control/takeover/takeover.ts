@@ -3,7 +3,8 @@
  * while (SO_REUSEPORT), but only one at a time has the management port and may write.
  *
  *   new: loads its program
- *   new → old: SIGUSR2            old closes its management port and keeps serving traffic
+ *   new → old: SIGUSR2            old ends its writes, tells which configuration it leaves, closes its management
+ *                                 port and keeps serving traffic
  *   new: opens the database, reads the configuration, opens both ports
  *   new → old: SIGTERM            old closes its traffic port, drains and ends
  *   new: writes
@@ -38,7 +39,8 @@ const LEAVE_TIMEOUT_MS = 5_000;
 /** The management port, as the old process sees it. */
 export interface Suspendable {
   readonly isSuspended: boolean;
-  suspend(): Promise<void>;
+  /** @param writesEnded called when no more writes can come, and before the port is free. Must not throw */
+  suspend(writesEnded: () => void): Promise<void>;
   /** May reject when the port is open again and only its Unix socket is not. */
   resume(): Promise<void>;
 }
@@ -47,6 +49,8 @@ export interface Suspendable {
 export interface Successor {
   /** The process that announces that it takes over, if it is alive. */
   pid(): number | undefined;
+  /** It may read the configuration now. Must not throw. */
+  mayRead(): void;
   /** It has failed, and the management port is open again. Must not throw. */
   failed(): void;
 }
@@ -108,7 +112,7 @@ export class TakeoverResponder {
     // A socket that could not be opened after an earlier takeover is not tried again meanwhile.
     this.stop();
     this.#log.info('another process takes over: management port closed, traffic continues');
-    await this.#management.suspend();
+    await this.#management.suspend(() => this.#successor.mayRead());
     this.#waitFor(pid);
   }
 

@@ -11,6 +11,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   writeFileSync,
@@ -291,6 +292,45 @@ describe('headgate start --take-over', () => {
     await start(TAKE_OVER);
     expect((await exited)[0]).toBe(0);
   });
+
+  it(
+    'is refused with a copy of the database that lacks a change, and not with one that has all',
+    TIMEOUT,
+    async () => {
+      const before = await start();
+      await createService(before, 'a', origin.port);
+      const source = `sqlite://${join(folder, 'headgate.db')}`;
+      const file = join(folder, 'headgate.sqlite');
+      const GATEWAY_DATABASE_URL = `sqlite://${file}`;
+      const copy = async (): Promise<void> => {
+        rmSync(file, { force: true });
+        // In a folder of its own: that of the gateway is locked.
+        const made = join(folder, 'copy', 'headgate.db');
+        const { code, output } = await runToEnd(env, ['copy', '--from', source, '--to', `sqlite://${made}`]);
+        expect([code, output]).toEqual([0, expect.stringContaining('Copied')]);
+        renameSync(made, file);
+      };
+      await copy();
+      const app = { name: 'Late', slug: 'late', gateway_path: '/late' };
+      await before.must('POST', '/apps', app);
+      const { code, output } = await attempt({ GATEWAY_DATABASE_URL, GATEWAY_ADMIN_TOKEN: ADMIN_TOKEN });
+      expect([code, output]).toEqual([
+        1,
+        expect.stringMatching(
+          /Cannot take over: the running gateway has config version \d+, and this database has \d+/,
+        ),
+      ]);
+      // The other one goes on.
+      await until(
+        async () => (await before.api('PATCH', '/apps/late', { name: 'Later' })).status === 200,
+        30_000,
+      );
+      await copy();
+      env['GATEWAY_DATABASE_URL'] = GATEWAY_DATABASE_URL;
+      const after = await start(TAKE_OVER);
+      expect((await after.must('GET', '/apps/late')).name).toBe('Later');
+    },
+  );
 
   it('simply starts when no gateway runs, and never signals another program', TIMEOUT, async () => {
     // A file left behind by a crash has the id of a process that is another program now: this one.
