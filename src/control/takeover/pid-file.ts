@@ -63,13 +63,7 @@ export function pidFileOf(file: string): PidFile {
   const nextPath = `${path}.next`;
   const leftPath = `${path}.left`;
   const formerPath = join(dirname(file), FORMER_NAME);
-  const named = (where = path): string | undefined => {
-    try {
-      return readFileSync(where, 'latin1').trim();
-    } catch {
-      return undefined;
-    }
-  };
+  const named = (where = path): string | undefined => contentOf(where);
   const pidIn = (text: string | undefined): number | undefined => {
     const match = /^([1-9]\d{0,9}) (\d{1,20})$/.exec(text ?? '');
     if (match === null || text === own) return undefined;
@@ -128,6 +122,14 @@ export function pidFileOf(file: string): PidFile {
       for (const each of [nextPath, path]) if (named(each) === own) rmSync(each, { force: true });
     },
   };
+}
+
+function contentOf(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'latin1').trim();
+  } catch {
+    return undefined;
+  }
 }
 
 /**
