@@ -187,6 +187,19 @@ describe('a version', () => {
     await confirm(page, 'Split the traffic of v1', 'Save');
     const split = (): Promise<unknown> => console.gateway.must('GET', '/apps/canary/versions/v1/traffic');
     expect(await split()).toEqual({ r1: 89, r2: 11 });
+    // On a telephone the narrow share has no room for its label: no part of it is shown rather than a piece.
+    const wide = page.viewportSize();
+    await page.setViewportSize({ width: 400, height: 900 });
+    const share = traffic.getByTitle('r2 11 %');
+    expect(await share.evaluate((element) => element.scrollWidth <= element.clientWidth)).toBe(true);
+    expect(
+      await share
+        .locator('span')
+        .first()
+        .evaluate((element) => getComputedStyle(element).clipPath),
+    ).toBe('inset(50%)');
+    await screenshot(page, 'split-narrow');
+    await page.setViewportSize(wide!);
 
     const bar = await traffic.getByRole('group', { name: 'Shares of the traffic' }).boundingBox();
     const knob = await border.boundingBox();

@@ -22,6 +22,7 @@ export function SplitBar({ shares, onChange }: SplitBarProps): ReactNode {
           key={revision}
           className={styles['share']}
           data-colour={index % COLOURS}
+          title={`${revision} ${formatShare(shareOf(shares, index))}`}
           style={{ width: `${shareOf(shares, index) * 100}%` }}
         >
           <span className={styles['shareName']}>{revision}</span>
