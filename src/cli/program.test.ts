@@ -66,6 +66,7 @@ describe('the command line', () => {
     ],
     [['plan', 'gateway'], 'error: unknown command "plan"; did you mean "config plan"?'],
     [['rekey'], 'error: unknown command "rekey"; did you mean "secrets rekey"?'],
+    [['export'], 'error: unknown command "export"; did you mean "config dump"?'],
     [['version'], 'error: unknown command "version"; did you mean "--version" or "versions"?'],
     [['status'], 'error: unknown command "status"; did you mean "health" or "state"?'],
     [['stop'], 'error: unknown command "stop"; the gateway stops when its process gets SIGTERM or SIGINT'],

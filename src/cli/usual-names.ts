@@ -12,6 +12,7 @@ const HERE: Readonly<Record<string, readonly string[]>> = {
   logs: ['live', 'events'],
   sync: ['config apply'],
   lint: ['config validate'],
+  export: ['config dump'],
   services: ['apps'],
   routes: ['endpoints', 'apps'],
   upstreams: ['revisions'],
