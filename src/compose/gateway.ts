@@ -324,14 +324,11 @@ function replaceOther(folder: Folder, settings: Settings, unixSocket: UnixListen
   publishUnixSocket(unixSocket, settings);
 }
 
-function successorOf(
-  { successor, leave: leaveIn }: Folder,
-  supervisor: Supervisor,
-  state: ConfigState,
-): Successor {
+function successorOf(folder: Folder, supervisor: Supervisor, state: ConfigState): Successor {
+  const { successor } = folder;
   return {
     pid: () => successor.pid(),
-    mayRead: () => leaveIn(state.configVersion),
+    mayRead: () => folder.leave(state.configVersion),
     failed: () => {
       successor.failed();
       void supervisor.restoreUnixSocket();

@@ -192,12 +192,8 @@ describe('a version', () => {
     await page.setViewportSize({ width: 400, height: 900 });
     const share = traffic.getByTitle('r2 11 %');
     expect(await share.evaluate((element) => element.scrollWidth <= element.clientWidth)).toBe(true);
-    expect(
-      await share
-        .locator('span')
-        .first()
-        .evaluate((element) => getComputedStyle(element).clipPath),
-    ).toBe('inset(50%)');
+    const clip = share.locator('span').first().evaluate<string>('(span) => getComputedStyle(span).clipPath');
+    expect(await clip).toBe('inset(50%)');
     await screenshot(page, 'split-narrow');
     await page.setViewportSize(wide!);
 
