@@ -274,6 +274,9 @@ async function startParts(options: LoggedStart, folder: Folder): Promise<Gateway
     const writing = writeDependencies(parts, changes);
     const configFile = await startConfigFile(parts, writing, options.env);
     undo.add(async () => configFile?.stop());
+    // With the configuration of the file, so that no worker compiles twice.
+    supervisor.load();
+    undo.add(() => supervisor.stop(0));
     const shownSettings = settingsInForce(options.env);
     const further = { writing, configFile, threads: THREADS, shownSettings, phase: () => phase, ...folder };
     const management = await createManagement(parts, supervisor, changes, tls, further);

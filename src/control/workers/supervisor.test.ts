@@ -364,6 +364,38 @@ describe('a worker that cannot listen', () => {
   });
 });
 
+describe('workers that load early', () => {
+  it('apply changes, and listen once the gateway does', async () => {
+    const { supervisor, told } = supervise([]);
+    supervisor.load();
+    await expect.poll(() => told, PATIENCE).toEqual(expect.arrayContaining(['1 seeded 0', '2 seeded 0']));
+    await supervisor.apply(change(1));
+    await expect.poll(() => told, PATIENCE).toEqual(expect.arrayContaining(['1 given 1', '2 given 1']));
+    expect(told).not.toEqual(expect.arrayContaining([expect.stringContaining('listens')]));
+
+    await supervisor.start();
+    expect(supervisor.listeningCount).toBe(2);
+    await expect.poll(() => told, PATIENCE).toEqual(expect.arrayContaining(['1 listens', '2 listens']));
+    expect(told.filter((line) => line.includes('seeded'))).toHaveLength(2);
+  });
+
+  it('are replaced when they have died before', async () => {
+    const { supervisor, told, lost } = supervise([{ worker: 2, configVersion: 0, does: 'die' }]);
+    supervisor.load();
+    await expect.poll(() => lost, PATIENCE).toEqual([2]);
+    await supervisor.start();
+    expect(supervisor.listeningCount).toBe(2);
+    await expect.poll(() => told, PATIENCE).toContain('3 listens');
+  });
+
+  it('end with a gateway that does not start', async () => {
+    const { supervisor, lost } = supervise([]);
+    supervisor.load();
+    await supervisor.stop(0);
+    expect(lost.toSorted()).toEqual([1, 2]);
+  });
+});
+
 describe('a spare worker', () => {
   const ready = { spareDelayMs: 0 };
 

@@ -134,14 +134,22 @@ export class Supervisor {
     });
   }
 
+  /**
+   * Has the workers load while other parts of the gateway start. They apply every change meanwhile, and listen once
+   * `start` is called. With port 0 it is one: the others are told the port that it gets.
+   */
+  load(): void {
+    const count = this.#choosesPort ? 1 : this.#deps.settings.workers;
+    for (let loading = 0; loading < count; loading += 1) this.#spawn(true);
+  }
+
   /** Starts all workers; resolves with the traffic ports once each of them accepts connections. */
   async start(): Promise<TrafficPorts> {
     const { workers } = this.#deps.settings;
     // With port 0, the first worker gets the port that the others share.
-    const { main, tls } = this.#ports;
-    if (main === 0 || tls === 0) this.#ports = await this.#spawn(false).listening;
-    const missing = workers - this.#members.size;
-    await Promise.all(Array.from({ length: missing }, () => this.#spawn(false).listening));
+    if (this.#choosesPort) this.#ports = await this.#serve().listening;
+    const missing = workers - this.#all(({ isSpare }) => !isSpare).length;
+    await Promise.all(Array.from({ length: missing }, () => this.#serve().listening));
     this.#started = true;
     this.#inlineWhenLoaded();
     this.#watching = setInterval(() => {
@@ -152,6 +160,18 @@ export class Supervisor {
     if (this.#deps.settings.workerSpare) this.#prepareSpare(this.#deps.spareDelayMs ?? SPARE_DELAY_MS);
     this.#fill();
     return this.#ports;
+  }
+
+  get #choosesPort(): boolean {
+    return this.#ports.main === 0 || this.#ports.tls === 0;
+  }
+
+  /** A worker that has loaded, or a new one, is to listen. */
+  #serve(): WorkerThread {
+    const [loaded] = this.#all(({ isSpare }) => isSpare);
+    if (loaded === undefined) return this.#spawn(false);
+    loaded.promote();
+    return loaded;
   }
 
   get listeningCount(): number {
