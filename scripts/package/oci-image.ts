@@ -34,6 +34,7 @@ const HEADGATE = [
   '--single-threaded-gc',
   '--no-memory-reducer',
   '--no-separate-gc-phases',
+  '--initial-old-space-size=48',
   `${IMAGE_HOME}/program/main.js`,
 ];
 
