@@ -34,7 +34,6 @@ const HEADGATE = [
   '--single-threaded-gc',
   '--no-memory-reducer',
   '--no-separate-gc-phases',
-  '--initial-old-space-size=48',
   `${IMAGE_HOME}/program/main.js`,
 ];
 

@@ -25,7 +25,6 @@ const NODE = [
   '--single-threaded-gc',
   '--no-memory-reducer',
   '--no-separate-gc-phases',
-  '--initial-old-space-size=48',
 ];
 const HEALTH = [...NODE, '/opt/headgate/program/main.js', 'health', '--timeout', '3'];
 const USER = 10_001;
