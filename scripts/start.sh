@@ -16,4 +16,4 @@ esac
 NODE_COMPILE_CACHE="${NODE_COMPILE_CACHE:-$ROOT/node_modules/.cache/compiled}"
 export NODE_COMPILE_CACHE
 # How V8 collects garbage: docs/explanation/decisions/workers.md.
-exec "$NODE" --disable-warning=ExperimentalWarning --single-threaded-gc --no-memory-reducer --no-separate-gc-phases "$PROGRAM" "$@"
+exec "$NODE" --disable-warning=ExperimentalWarning --single-threaded-gc --no-memory-reducer "$PROGRAM" "$@"

@@ -33,7 +33,6 @@ const HEADGATE = [
   // How V8 collects garbage: docs/explanation/decisions/workers.md.
   '--single-threaded-gc',
   '--no-memory-reducer',
-  '--no-separate-gc-phases',
   `${IMAGE_HOME}/program/main.js`,
 ];
 

@@ -24,7 +24,6 @@ const NODE = [
   '--disable-warning=ExperimentalWarning',
   '--single-threaded-gc',
   '--no-memory-reducer',
-  '--no-separate-gc-phases',
 ];
 const HEALTH = [...NODE, '/opt/headgate/program/main.js', 'health', '--timeout', '3'];
 const USER = 10_001;

@@ -92,7 +92,7 @@ export function youngBytes(): number {
 
 /**
  * V8 has a function for this, which new contexts get while a flag is set. Of its variants, only this one always
- * shrinks the memory. The flag is reset, because V8 caches compiled code per set of flags (inlining.ts).
+ * shrinks the memory. The flag is reset, because V8 caches compiled code per set of flags (workers/serving-flags.ts).
  *
  * @returns false when another thread has reset the flag before this one got the function: all threads of the
  * process share their flags

@@ -28,7 +28,7 @@ import type { ExplainSetup } from '../../explain/messages.ts';
 import type { FromWorker, ToWorker, TrafficPorts, WorkerRings } from './protocol.ts';
 import { isLarge, packChange } from '../changes/change-parts.ts';
 import { WorkerUpdates, type FirstUpdates } from '../changes/worker-updates.ts';
-import { inlineAsUsual, inlineMore } from './inlining.ts';
+import { flagsForLoading, flagsForServing } from './serving-flags.ts';
 import { RestartBackoff } from './restart-backoff.ts';
 import type { OrderedChange } from '../../proxy/downstream/tls/ordered-certificates.ts';
 import type { UnixListener } from '../unix-socket/unix-listener.ts';
@@ -110,7 +110,7 @@ export class Supervisor {
   #ports: TrafficPorts;
   #started = false;
   #stopping = false;
-  #inlines = false;
+  #hasServingFlags = false;
   #watching: NodeJS.Timeout | undefined;
   #filling: NodeJS.Timeout | undefined;
   #spareTimer: NodeJS.Timeout | undefined;
@@ -151,10 +151,10 @@ export class Supervisor {
     const missing = workers - this.#all(({ isSpare }) => !isSpare).length;
     await Promise.all(Array.from({ length: missing }, () => this.#serve().listening));
     this.#started = true;
-    this.#inlineWhenLoaded();
+    this.#flagWhenLoaded();
     this.#watching = setInterval(() => {
       this.#endStalled();
-      this.#inlineWhenLoaded();
+      this.#flagWhenLoaded();
       this.#shareUnixSocket();
     }, WATCH_MS);
     if (this.#deps.settings.workerSpare) this.#prepareSpare(this.#deps.spareDelayMs ?? SPARE_DELAY_MS);
@@ -301,8 +301,8 @@ export class Supervisor {
     const { settings, clock, limitMemory, state, workerUrl, startTimeoutMs = START_TIMEOUT_MS } = this.#deps;
     const { ownPorts, viaName, version } = this.#deps;
     const workerNumber = this.#nextNumber++;
-    if (this.#inlines) inlineAsUsual();
-    this.#inlines = false;
+    if (this.#hasServingFlags) flagsForLoading();
+    this.#hasServingFlags = false;
     const member: WorkerThread = new WorkerThread({
       url: workerUrl,
       start: {
@@ -378,11 +378,11 @@ export class Supervisor {
     this.#shareUnixSocket();
   }
 
-  /** Sets the flag while no worker loads its program (inlining.ts). */
-  #inlineWhenLoaded(): void {
-    if (this.#inlines || this.#all(({ isConfigured }) => !isConfigured).length > 0) return;
-    this.#inlines = true;
-    inlineMore();
+  /** Sets the flags for serving while no worker loads its program (serving-flags.ts). */
+  #flagWhenLoaded(): void {
+    if (this.#hasServingFlags || this.#all(({ isConfigured }) => !isConfigured).length > 0) return;
+    this.#hasServingFlags = true;
+    flagsForServing();
   }
 
   /** A stuck worker keeps its connections and its share of new ones: only its end frees them. */
