@@ -3,7 +3,7 @@
  * memory, it costs this thread, which the main thread ends when that is too much (control/trial/import-thread.ts).
  */
 import { parentPort, workerData } from 'node:worker_threads';
-import { requireVersion } from './control/workers/program-version.ts';
+import { requireVersion } from './control/threads/program-version.ts';
 import { convert } from './management/import/conversion.ts';
 import type { ConversionStart } from './management/import/conversion-job.ts';
 

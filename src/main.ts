@@ -22,11 +22,14 @@ enableCompileCache();
 const {
   createServiceManager,
   EXIT_CODES,
+  holdFiles,
   isJournal,
+  programUrl,
   programVersion,
   readSettings,
   runUntilSignal,
   systemClock,
+  waitingWorkers,
 } = await import('./cli/first.ts');
 
 const version = programVersion(import.meta.url);
@@ -72,6 +75,8 @@ const commands: Commands = {
     });
     // Ignored until `runUntilSignal` handles it: no file has been read so far.
     if (hasFiles || service.isPresent) process.on('SIGHUP', () => undefined);
+    holdFiles(programUrl('worker'));
+    const waiting = waitingWorkers(settings.workers);
     const { createLogging, startGateway } = await import('./compose/gateway.ts');
     const logging = createLogging(settings);
     process.on('unhandledRejection', (error) =>
@@ -83,8 +88,8 @@ const commands: Commands = {
     const isRecorded = isJournal(env('JOURNAL_STREAM'), process.stderr.fd);
     const code = await runUntilSignal(
       (stopping) => {
-        const starting = { settings, version, announce: complain, isRecorded, takeover, env, stopping };
-        return startGateway(starting, logging);
+        const facts = { settings, version, announce: complain, isRecorded, takeover, env };
+        return startGateway({ ...facts, waiting, stopping }, logging);
       },
       {
         onSignal: (signal) => logging.log.info({ signal }, 'stopping'),

@@ -14,7 +14,7 @@ import { httpDate, systemClock } from './lib/clock.ts';
 import { requestIds } from './lib/ids.ts';
 import { messageOf } from './lib/error-message.ts';
 import { policySettings } from './control/workers/policy-settings.ts';
-import { requireVersion } from './control/workers/program-version.ts';
+import { requireVersion } from './control/threads/program-version.ts';
 import { SharedConcurrencyStore } from './limits/concurrency.ts';
 import { SharedMemoryLimitStore } from './limits/local/local-store.ts';
 import type { ConfigChange } from './model/config.ts';

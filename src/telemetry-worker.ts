@@ -4,7 +4,7 @@
  * workers nor the main thread wait for one. Exists only where a collector is set.
  */
 import { parentPort, workerData } from 'node:worker_threads';
-import { requireVersion } from './control/workers/program-version.ts';
+import { requireVersion } from './control/threads/program-version.ts';
 import { Collector } from './telemetry/export/collector.ts';
 import type {
   ExportStart,

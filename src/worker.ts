@@ -2,7 +2,7 @@
  * The program of a proxy worker thread: wires the traffic path, applies configuration changes and answers the
  * supervisor. compose/gateway.ts does the same for the main thread.
  */
-import { parentPort, workerData } from 'node:worker_threads';
+import { parentPort } from 'node:worker_threads';
 import { peerList } from './egress/blocks.ts';
 import { Egress } from './egress/egress.ts';
 import { OwnListeners } from './egress/own-listeners.ts';
@@ -11,7 +11,7 @@ import { httpDates, systemClock } from './lib/clock.ts';
 import { requestIds } from './lib/ids.ts';
 import { messageOf, systemReason } from './lib/error-message.ts';
 import { policySettings } from './control/workers/policy-settings.ts';
-import { requireVersion } from './control/workers/program-version.ts';
+import { requireVersion } from './control/threads/program-version.ts';
 import { SharedConcurrencyStore } from './limits/concurrency.ts';
 import { KeySetFailures } from './observe/key-set-failures.ts';
 import type { WorkerSample } from './observe/metrics/metrics.ts';
@@ -48,7 +48,8 @@ import { Sampler } from './proxy/tracing/sampler.ts';
 import { profileThread } from './control/profiles/thread-profiler.ts';
 import { startHeartbeat } from './control/workers/heartbeat.ts';
 import { WorkerChanges } from './control/changes/worker-changes.ts';
-import { useHeldFiles } from './control/workers/held-files.ts';
+import { useHeldFiles } from './control/threads/held-files.ts';
+import { startData } from './control/threads/waiting-thread.ts';
 import { createWorkerLimits } from './control/workers/limit-store.ts';
 import { watchMemory } from './control/memory/memory-watch.ts';
 import { createHeapRelease } from './control/memory/spare-heap.ts';
@@ -73,7 +74,7 @@ const FAILED_EXIT_MS = 2_000;
 
 const port = parentPort;
 if (port === null) throw new Error('worker.ts runs as a worker thread only');
-const start = workerData as WorkerStart;
+const start = startData() as WorkerStart;
 const { settings, workerNumber, limitMemory, certificates } = start;
 requireVersion(import.meta.url, start.version);
 

@@ -2,6 +2,9 @@
 export { EXIT_CODES } from './exit-codes.ts';
 export { runUntilSignal } from './serve.ts';
 export { createServiceManager, isJournal } from './service-manager.ts';
-export { programVersion } from '../control/workers/program-version.ts';
+export { holdFiles } from '../control/threads/held-files.ts';
+export { programUrl } from '../control/threads/program-url.ts';
+export { programVersion } from '../control/threads/program-version.ts';
+export { waitingWorkers } from '../control/threads/waiting-thread.ts';
 export { systemClock } from '../lib/clock.ts';
 export { readSettings } from '../settings/settings.ts';

@@ -74,7 +74,8 @@ import { ShadowLog } from '../control/reporting/shadow-log.ts';
 import { startDatabase, type StartDatabase } from '../control/fallback/start-database.ts';
 import { settingsInForce } from '../settings/settings-in-force.ts';
 import type { TrafficPorts } from '../control/workers/protocol.ts';
-import { holdFiles } from '../control/workers/held-files.ts';
+import { programUrl } from '../control/threads/program-url.ts';
+import type { WaitingThread } from '../control/threads/waiting-thread.ts';
 import type { Supervisor } from '../control/workers/supervisor.ts';
 import type { ManagementListening } from '../management/listening.ts';
 import type { UnixListener } from '../control/unix-socket/unix-listener.ts';
@@ -105,6 +106,8 @@ export interface StartOptions extends Announcing {
   readonly version: string;
   /** The environment, for references in configuration files. */
   readonly env: (name: string) => string | undefined;
+  /** Threads for the workers, which have been loading since this process began. */
+  readonly waiting: WaitingThread[];
   /** Take over from the process that serves this database folder, if there is one. */
   readonly takeover: boolean;
   /** Aborted when this process is to stop. */
@@ -136,20 +139,12 @@ type Recorders = Pick<
   | 'sources'
 >;
 
-/**
- * The URL of a thread's program. Programs lie beside this file's folder, both in the sources and in a build
- * (scripts/build.ts).
- */
-const programUrl = (name: string): URL =>
-  new URL(import.meta.url.endsWith('.ts') ? `../${name}.ts` : `./${name}.js`, import.meta.url);
-const WORKER_URL = programUrl('worker');
 const THREADS = { trialUrl: programUrl('replay-worker'), importUrl: programUrl('import-worker') };
 
 /**
  * @throws StartError, or the storage's own start error, with a message for the operator
  */
 export async function startGateway(options: StartOptions, logging: Logging): Promise<Gateway> {
-  holdFiles(WORKER_URL);
   const { settings } = options;
   const { log, output } = logging;
   const database = databaseOf(settings);
@@ -263,7 +258,7 @@ async function startParts(options: LoggedStart, folder: Folder): Promise<Gateway
     const stopHousekeeping = startHousekeeping(parts, undo);
     const unixSocket = await openUnixSocket(settings, log, options.env);
     undo.add(async () => unixSocket?.remove());
-    const supervisor = createSupervisor(parts, certificates, WORKER_URL, unixSocket);
+    const supervisor = createSupervisor(parts, certificates, options.waiting, unixSocket);
     const watches = watchCertificates(parts, supervisor, certificates, () => management);
     undo.add(...startUpkeep(parts, supervisor));
     let phase: Phase = 'starting';
@@ -274,9 +269,6 @@ async function startParts(options: LoggedStart, folder: Folder): Promise<Gateway
     const writing = writeDependencies(parts, changes);
     const configFile = await startConfigFile(parts, writing, options.env);
     undo.add(async () => configFile?.stop());
-    // With the configuration of the file, so that no worker compiles twice.
-    supervisor.load();
-    undo.add(() => supervisor.stop(0));
     const shownSettings = settingsInForce(options.env);
     const further = { writing, configFile, threads: THREADS, shownSettings, phase: () => phase, ...folder };
     const management = await createManagement(parts, supervisor, changes, tls, further);
@@ -421,7 +413,7 @@ function recorders(
     history: new HistoryCompactor({ repository, log, clock }),
     clockWatch: new ClockWatch({ repository, log, clock }),
     secretWatch: new SecretWatch({ repository, log }),
-    programWatch: new ProgramWatch({ program: WORKER_URL.href, version, log }),
+    programWatch: new ProgramWatch({ program: programUrl('worker').href, version, log }),
     explain: new ExplainControl(clock),
     live: new LiveHub({ clock }),
     traces,

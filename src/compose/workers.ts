@@ -16,6 +16,8 @@ import { startLimitNode } from '../control/cluster/limit-node.ts';
 import type { TrafficPorts } from '../control/workers/protocol.ts';
 import { watchMemory } from '../control/memory/memory-watch.ts';
 import { createHeapRelease, releaseWhenQuiet } from '../control/memory/spare-heap.ts';
+import { programUrl } from '../control/threads/program-url.ts';
+import type { WaitingThread } from '../control/threads/waiting-thread.ts';
 import { Supervisor } from '../control/workers/supervisor.ts';
 import { startTicketRotation } from '../control/certificates/ticket-keys.ts';
 import { UnixListener } from '../control/unix-socket/unix-listener.ts';
@@ -64,7 +66,7 @@ export async function openUnixSocket(
 export function createSupervisor(
   parts: Parts,
   certificates: ReadCertificates,
-  workerUrl: URL,
+  waiting: WaitingThread[],
   unixSocket: UnixListener | undefined,
 ): Supervisor {
   const { settings, version, clock, log, state, limitMemory, metrics, keyUsage, deprecations } = parts;
@@ -86,7 +88,8 @@ export function createSupervisor(
     log,
     unixSocket,
     processors: availableParallelism(),
-    workerUrl,
+    workerUrl: programUrl('worker'),
+    waiting,
     onKeysUsed: (used) => keyUsage.add(used),
     onLimitReached: (reached) => parts.sources.limitReached(reached),
     onDeprecatedUsed: (report) => {

@@ -4,7 +4,7 @@
  */
 import type { Logger } from '../../observe/log.ts';
 import { found, type FoundProblem } from '../problems/found-problem.ts';
-import { programVersion } from '../workers/program-version.ts';
+import { programVersion } from '../threads/program-version.ts';
 
 const LOOK_MS = 60_000;
 

@@ -4,7 +4,7 @@
  */
 import { messageOf } from '../../lib/error-message.ts';
 import type { Logger } from '../../observe/log.ts';
-import { versionProblem } from '../workers/program-version.ts';
+import { versionProblem } from '../threads/program-version.ts';
 
 export interface ThreadProgram {
   readonly url: URL;

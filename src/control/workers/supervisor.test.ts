@@ -16,6 +16,7 @@ import type { App } from '../../model/resources.ts';
 import { createLogger } from '../../observe/log.ts';
 import { readSettings } from '../../settings/settings.ts';
 import { ConfigState } from '../cluster/config-state.ts';
+import { WaitingThread } from '../threads/waiting-thread.ts';
 import { Supervisor } from './supervisor.ts';
 
 /** How a worker of these tests reacts to a change. */
@@ -45,7 +46,9 @@ const SLOWLY_MS = 2 * APPLY_TIMEOUT_MS + 500;
 /** A worker program that follows protocol.ts with the given rules, and reports the messages it received. */
 function program(rules: readonly Rule[]): URL {
   const source = `
-    import { parentPort, workerData } from 'node:worker_threads';
+    import { parentPort, receiveMessageOnPort, workerData as isTold } from 'node:worker_threads';
+    Atomics.wait(isTold, 0, 0);
+    const workerData = receiveMessageOnPort(parentPort).message;
     const rules = ${JSON.stringify(rules)};
     const worker = workerData.workerNumber;
     let listening = false;
@@ -110,6 +113,7 @@ function supervise(
     startTimeoutMs?: number;
     spareDelayMs?: number;
     processors?: number;
+    waiting?: WaitingThread[];
   } = {},
   workers = 2,
 ) {
@@ -364,35 +368,18 @@ describe('a worker that cannot listen', () => {
   });
 });
 
-describe('workers that load early', () => {
-  it('apply changes, and listen once the gateway does', async () => {
-    const { supervisor, told } = supervise([]);
-    supervisor.load();
-    await expect.poll(() => told, PATIENCE).toEqual(expect.arrayContaining(['1 seeded 0', '2 seeded 0']));
-    await supervisor.apply(change(1));
-    await expect.poll(() => told, PATIENCE).toEqual(expect.arrayContaining(['1 given 1', '2 given 1']));
-    expect(told).not.toEqual(expect.arrayContaining([expect.stringContaining('listens')]));
-
+describe('a thread that has loaded before', () => {
+  it('is used; one that could not load is replaced', async () => {
+    const loaded = new WaitingThread(program([]), 'loaded', 2);
+    const broken = new WaitingThread(new URL('data:text/javascript,throw 1'), 'broken', 2);
+    await expect.poll(() => broken.hasEnded, PATIENCE).toBe(true);
+    const { supervisor, told } = supervise([], { waiting: [broken, loaded] });
     await supervisor.start();
     expect(supervisor.listeningCount).toBe(2);
     await expect.poll(() => told, PATIENCE).toEqual(expect.arrayContaining(['1 listens', '2 listens']));
-    expect(told.filter((line) => line.includes('seeded'))).toHaveLength(2);
-  });
-
-  it('are replaced when they have died before', async () => {
-    const { supervisor, told, lost } = supervise([{ worker: 2, configVersion: 0, does: 'die' }]);
-    supervisor.load();
-    await expect.poll(() => lost, PATIENCE).toEqual([2]);
-    await supervisor.start();
-    expect(supervisor.listeningCount).toBe(2);
-    await expect.poll(() => told, PATIENCE).toContain('3 listens');
-  });
-
-  it('end with a gateway that does not start', async () => {
-    const { supervisor, lost } = supervise([]);
-    supervisor.load();
+    expect(loaded.hasEnded).toBe(false);
     await supervisor.stop(0);
-    expect(lost.toSorted()).toEqual([1, 2]);
+    expect(loaded.hasEnded).toBe(true);
   });
 });
 

@@ -33,6 +33,7 @@ import { RestartBackoff } from './restart-backoff.ts';
 import type { OrderedChange } from '../../proxy/downstream/tls/ordered-certificates.ts';
 import type { UnixListener } from '../unix-socket/unix-listener.ts';
 import { TargetColumns } from './target-columns.ts';
+import { threadName, WaitingThread } from '../threads/waiting-thread.ts';
 import { WorkerQuestions } from './worker-questions.ts';
 import { WorkerThread } from './worker-thread.ts';
 
@@ -61,6 +62,8 @@ export interface SupervisorDeps {
   readonly processors: number;
   /** The program of a worker. */
   readonly workerUrl: URL;
+  /** Threads that load it, for the first workers. */
+  readonly waiting?: WaitingThread[];
   onKeysUsed(used: KeyUsageBatch): void;
   onLimitReached(reached: LimitReached): void;
   onDeprecatedUsed(message: Extract<FromWorker, { type: 'deprecated_used' }>): void;
@@ -134,22 +137,14 @@ export class Supervisor {
     });
   }
 
-  /**
-   * Has the workers load while other parts of the gateway start. They apply every change meanwhile, and listen once
-   * `start` is called. With port 0 it is one: the others are told the port that it gets.
-   */
-  load(): void {
-    const count = this.#choosesPort ? 1 : this.#deps.settings.workers;
-    for (let loading = 0; loading < count; loading += 1) this.#spawn(true);
-  }
-
   /** Starts all workers; resolves with the traffic ports once each of them accepts connections. */
   async start(): Promise<TrafficPorts> {
     const { workers } = this.#deps.settings;
     // With port 0, the first worker gets the port that the others share.
-    if (this.#choosesPort) this.#ports = await this.#serve().listening;
-    const missing = workers - this.#all(({ isSpare }) => !isSpare).length;
-    await Promise.all(Array.from({ length: missing }, () => this.#serve().listening));
+    const { main, tls } = this.#ports;
+    if (main === 0 || tls === 0) this.#ports = await this.#spawn(false).listening;
+    const missing = workers - this.#members.size;
+    await Promise.all(Array.from({ length: missing }, () => this.#spawn(false).listening));
     this.#started = true;
     this.#flagWhenLoaded();
     this.#watching = setInterval(() => {
@@ -160,18 +155,6 @@ export class Supervisor {
     if (this.#deps.settings.workerSpare) this.#prepareSpare(this.#deps.spareDelayMs ?? SPARE_DELAY_MS);
     this.#fill();
     return this.#ports;
-  }
-
-  get #choosesPort(): boolean {
-    return this.#ports.main === 0 || this.#ports.tls === 0;
-  }
-
-  /** A worker that has loaded, or a new one, is to listen. */
-  #serve(): WorkerThread {
-    const [loaded] = this.#all(({ isSpare }) => isSpare);
-    if (loaded === undefined) return this.#spawn(false);
-    loaded.promote();
-    return loaded;
   }
 
   get listeningCount(): number {
@@ -298,13 +281,13 @@ export class Supervisor {
 
   /** Starts one worker and sends it the configuration. */
   #spawn(isSpare: boolean): WorkerThread {
-    const { settings, clock, limitMemory, state, workerUrl, startTimeoutMs = START_TIMEOUT_MS } = this.#deps;
+    const { settings, clock, limitMemory, state, startTimeoutMs = START_TIMEOUT_MS } = this.#deps;
     const { ownPorts, viaName, version } = this.#deps;
     const workerNumber = this.#nextNumber++;
     if (this.#hasServingFlags) flagsForLoading();
     this.#hasServingFlags = false;
     const member: WorkerThread = new WorkerThread({
-      url: workerUrl,
+      thread: this.#thread(workerNumber),
       start: {
         version,
         workerNumber,
@@ -331,6 +314,14 @@ export class Supervisor {
     member.post({ type: 'apply', id: 0, change, breakers, targets, removedRevisionIds: [], endedPools: [] });
     member.post({ type: 'explain_setup', id: 0, setup: this.#deps.explainSetup() });
     return member;
+  }
+
+  #thread(workerNumber: number): WaitingThread {
+    const { settings, workerUrl, waiting = [] } = this.#deps;
+    // One that has ended could not be loaded: a new one has what it needs to say so.
+    for (let thread = waiting.shift(); thread !== undefined; thread = waiting.shift())
+      if (!thread.hasEnded) return thread;
+    return new WaitingThread(workerUrl, threadName(workerNumber), settings.workers);
   }
 
   #onMessage(member: WorkerThread, message: FromWorker): void {

@@ -2,17 +2,17 @@
  * One proxy worker as the main thread sees it: the thread, its unanswered messages, whether it listens, and whether it
  * still counts. The supervisor decides which workers exist and what happens when one is lost.
  */
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import type { Clock } from '../../lib/clock.ts';
 import type { ProfileSink, ProfileTask, RunningProfile } from '../../observe/profile.ts';
-import { memoryShares } from '../../settings/memory-shares.ts';
 import { withTimeout } from '../../lib/with-timeout.ts';
+import type { WaitingThread } from '../threads/waiting-thread.ts';
 import { createHeartbeatMemory, HeartbeatWatch } from './heartbeat.ts';
 import type { FromWorker, ToWorker, TrafficPorts, WorkerStart } from './protocol.ts';
 
 export interface WorkerThreadOptions {
-  /** The program of the thread. */
-  readonly url: URL;
+  /** Has not ended. */
+  readonly thread: WaitingThread;
   readonly start: Omit<WorkerStart, 'heartbeat'>;
   readonly clock: Clock;
   /** Timeout until it listens, or, for a spare, until it is told to listen and does; milliseconds. */
@@ -21,7 +21,6 @@ export interface WorkerThreadOptions {
   onExit(code: number): void;
 }
 
-const MIB = 1024 * 1024;
 const TERMINATION_PATIENCE_MS = 2_000;
 /** A worker that takes a heap snapshot does not count meanwhile. */
 const SNAPSHOT_MS_MAX = 60_000;
@@ -64,11 +63,12 @@ export class WorkerThread {
   #startTimer: NodeJS.Timeout | undefined;
 
   constructor(options: WorkerThreadOptions) {
-    const { start, clock, url } = options;
+    const { start, clock, thread } = options;
     const { workerNumber, settings } = start;
     this.#options = options;
     this.number = workerNumber;
     this.isSpare = start.isSpare;
+    this.cause = thread.cause;
     this.listening = this.#ports.promise;
     this.portClosed = this.#portClosed.promise;
     // The caller that awaits it handles the error; a spare may have no such caller.
@@ -76,12 +76,7 @@ export class WorkerThread {
     const heartbeat = createHeartbeatMemory();
     const stallTimeoutMs = settings.workerStallTimeoutMs || Infinity;
     this.heartbeat = new HeartbeatWatch(heartbeat, stallTimeoutMs, clock.monotonicMs());
-    const { youngBytes } = memoryShares({ workers: settings.workers, hasTls: false });
-    this.#worker = new Worker(url, {
-      workerData: { ...start, heartbeat } satisfies WorkerStart,
-      name: `proxy-${workerNumber}`,
-      resourceLimits: { maxYoungGenerationSizeMb: youngBytes / MIB },
-    });
+    this.#worker = thread.worker;
     this.#worker.on('error', (error: Error) => (this.cause ??= error));
     this.#worker.on('message', (message: FromWorker) => this.#onMessage(message));
     this.exited = new Promise((resolve) => {
@@ -90,6 +85,7 @@ export class WorkerThread {
         resolve();
       });
     });
+    thread.begin({ ...start, heartbeat } satisfies WorkerStart);
     if (!this.isSpare) this.#timeStart();
   }
 

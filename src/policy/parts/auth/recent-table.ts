@@ -21,7 +21,9 @@ export class RecentTable<E extends RecentEntry> {
 
   /** @param placeBits the binary logarithm of the number of places */
   constructor(placeBits: number) {
-    this.#entries = Array.from({ length: 1 << placeBits }, () => undefined);
+    // A loop over all places would take milliseconds of each start.
+    this.#entries = [];
+    this.#entries.length = 1 << placeBits;
     this.#ends = new Int32Array(1 << placeBits);
     this.#missed = new Int32Array(1 << placeBits);
     this.#shift = 32 - placeBits;
