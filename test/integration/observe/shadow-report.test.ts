@@ -245,7 +245,7 @@ describe('a worker that dies', () => {
       const path = '/apps/mortal/shadow-report';
       // The report that asks has it all at once; the dead worker cannot be asked any more.
       expect(await mortal.must('GET', path)).toMatchObject({ total: 20 });
-      await crashWorkers(mortal, () => true);
+      await crashWorkers(mortal, (title) => title.endsWith('proxy-1'));
       expect(await mortal.must('GET', path)).toMatchObject({ total: 20 });
       await until(async () => (await mortal.api('GET', '//readyz')).status === 200);
       await times(2, () => request(mortal, '/mortal/v1/'));

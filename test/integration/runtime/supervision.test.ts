@@ -43,7 +43,7 @@ describe('a worker that is lost', () => {
       await createService(running, 'a', origin.port);
       expect((await request(running, '/a/v1/x')).status).toBe(200);
 
-      await crashWorkers(running, () => true, mishap);
+      await crashWorkers(running, (title) => title.endsWith('proxy-1'), mishap);
       expect(await until(() => logged('a proxy worker died and is replaced') || undefined, 30_000)).toBe(1);
       await until(async () => {
         const response = await request(running, '/a/v1/x').catch(() => undefined);
