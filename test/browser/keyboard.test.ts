@@ -224,6 +224,21 @@ async function stopsOf(page: Page): Promise<readonly string[]> {
   throw new Error(`There is no end of ${stops.join(', ')}`);
 }
 
+it('a button that is disabled once it has saved leaves the reader in its part of the page', async () => {
+  const { page } = await console.open(VERSION);
+  const traffic = page.getByRole('region', { name: 'Traffic' });
+  await traffic.getByRole('button', { name: 'Add r2' }).click();
+  const save = traffic.getByRole('button', { name: 'Save the split' });
+  await save.focus();
+  await page.keyboard.press('Enter');
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('button').last().and(page.locator(':enabled')).focus();
+  await page.keyboard.press('Enter');
+  await save.and(page.locator(':disabled')).waitFor();
+  await dialog.waitFor({ state: 'hidden' });
+  await expect.poll(() => traffic.evaluate((place) => place.matches(':focus-within'))).toBe(true);
+});
+
 it.each(ASKED)('$title', async ({ path, button, title, action, name, before, next, outage }) => {
   await before?.();
   const { page } = await console.open(typeof path === 'string' ? path : path(), 'admin');

@@ -1,7 +1,7 @@
 /**
- * Keeps the place of readers who work with the keyboard. What has the focus may vanish: the row of a record that is
- * deleted, a dialog whose button is gone meanwhile. The browser would begin at the top of the page again; the focus
- * goes to the nearest part of the page that is still there instead.
+ * Keeps the place of readers who work with the keyboard. What has the focus may vanish or be disabled: the row of a
+ * record that is deleted, a dialog whose button is gone meanwhile, the button that has saved a form. The browser would
+ * begin at the top of the page again; the focus goes to the nearest part of the page that is still there instead.
  *
  * Owns the elements around those that had the focus last: at all, and outside of dialogs.
  */
@@ -19,7 +19,7 @@ export function keepLostFocus(): () => void {
 
   const look = (): void => {
     timer = undefined;
-    if (focused === undefined || focused.isConnected || hasFocus()) return;
+    if (focused === undefined || canHaveFocus(focused) || hasFocus()) return;
     focused = undefined;
     const places = [...around, ...aroundInPage, ...document.querySelectorAll<HTMLElement>(PAGE)];
     const place = places.find((element) => element.isConnected && element.checkVisibility());
@@ -31,7 +31,7 @@ export function keepLostFocus(): () => void {
   const observer = new MutationObserver(() => {
     timer ??= setTimeout(look);
   });
-  observer.observe(document.body, { childList: true, subtree: true });
+  observer.observe(document.body, { childList: true, subtree: true, attributeFilter: ['disabled'] });
   signal.addEventListener('abort', () => {
     observer.disconnect();
     clearTimeout(timer);
@@ -50,9 +50,9 @@ export function keepLostFocus(): () => void {
   document.addEventListener(
     'focusout',
     ({ target }) => {
-      // The reader has left it, by a press on the page. What is taken out of the page loses the focus likewise.
+      // The reader has left it, by a press on the page. What is taken out of the page or disabled loses it likewise.
       queueMicrotask(() => {
-        if (focused !== undefined && target === focused && focused.isConnected && !hasFocus())
+        if (focused !== undefined && target === focused && canHaveFocus(focused) && !hasFocus())
           focused = undefined;
       });
     },
@@ -63,6 +63,10 @@ export function keepLostFocus(): () => void {
 
 function hasFocus(): boolean {
   return document.activeElement !== null && document.activeElement !== document.body;
+}
+
+function canHaveFocus(element: Element): boolean {
+  return element.isConnected && !element.matches(':disabled');
 }
 
 /** The nearest first. */
