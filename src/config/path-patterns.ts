@@ -14,6 +14,7 @@ export const PATH_LENGTH_MAX = 1024;
 /** Limit of the segments of each kind of path; also bounds the depth of every trie and the work of every match. */
 export const PATH_SEGMENTS_MAX = 64;
 const PARAMETER_NAME_LENGTH_MAX = 64;
+const PARAMETERS_ELSEWHERE = 'must not contain "{" or "}": only the paths of endpoints have parameters';
 
 export interface PathError {
   readonly error: string;
@@ -73,6 +74,7 @@ export function parseGatewayPath(text: string): { readonly path: string } | Path
     if (segment === '') return { error: 'must not end with "/"' };
     if (segment.includes('%2F')) return { error: 'must not contain an encoded slash' };
     if (segment.includes('*')) return { error: 'must not contain "*"' };
+    if (hasBrace(segment)) return { error: PARAMETERS_ELSEWHERE };
     const error = literalError(segment, false) ?? spellingError(segment);
     if (error !== undefined) return { error };
   }
@@ -85,6 +87,7 @@ export function parseBasePath(text: string): { readonly path: string } | PathErr
   const segments = splitPath(text);
   if (!Array.isArray(segments)) return segments;
   for (const [index, segment] of segments.entries()) {
+    if (hasBrace(segment)) return { error: PARAMETERS_ELSEWHERE };
     const error = literalError(segment, index === segments.length - 1);
     if (error !== undefined) return { error };
   }
@@ -145,6 +148,10 @@ function splitPath(text: string): string[] | PathError {
   return segments;
 }
 
+function hasBrace(segment: string): boolean {
+  return /[{}]/.test(segment);
+}
+
 function isParameter(segment: string): boolean {
   return segment.startsWith('{') && segment.endsWith('}');
 }
@@ -166,7 +173,7 @@ function spellingError(segment: string): string | undefined {
 /** @param last whether an empty segment is allowed: a trailing slash makes one */
 function literalError(segment: string, last: boolean): string | undefined {
   if (segment === '') return last ? undefined : 'must not contain "//"';
-  if (/[{}]/.test(segment)) return `the segment "${segment}" must be either a literal or a whole "{name}"`;
+  if (hasBrace(segment)) return `the segment "${segment}" must be either a literal or a whole "{name}"`;
   if (/[?#]/.test(segment)) return 'must be a path only, without "?" and "#"';
   if (segment.includes('*') && segment.length > 1)
     return `"*" must be a whole segment, not part of "${segment}"`;
