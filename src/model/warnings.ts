@@ -89,6 +89,10 @@ export const RECORD_WARNINGS = {
     title: 'The path begins with the gateway path of the version, but paths of endpoints are relative to it',
     advice: 'Remove the gateway path from the path',
   },
+  endpoint_literal_colon: {
+    title: 'A segment of the path begins with ":", which is literal text: parameters are written as `{name}`',
+    advice: 'Write the parameter in braces, such as `{id}`',
+  },
   // API keys
   key_expired: {
     title: 'The key has expired: requests with it are refused',

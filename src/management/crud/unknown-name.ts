@@ -19,7 +19,9 @@ export async function unknownName<S extends object, I, R extends StoredRecord>(
   reference: string,
 ): Promise<Failure> {
   const what = resource.names[0].toLowerCase();
-  if (resource.placeOfNames === undefined || isUuid(reference)) return notFound(what, reference);
+  if (isUuid(reference)) return notFound(what, reference);
+  if (resource.placeOfNames === undefined)
+    return fail('not_found', `There is no ${what} "${reference}" here; expected the id of the ${what}`);
   const page = await resource.list(reader, scope, { limit: SEARCHED_MAX, after: undefined });
   const hint = hintOf(reference, page, (record) => resource.nameOf(record));
   return fail('not_found', `There is no ${what} "${reference}" ${resource.placeOfNames(scope)}${hint}`);

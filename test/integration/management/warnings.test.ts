@@ -443,6 +443,32 @@ describe('endpoints and keys', () => {
     expect(await write('POST', endpoints, { method: 'GET', path: '/twice/v10' })).toEqual([]);
   });
 
+  it('a parameter with a colon, as other routers write it', async () => {
+    await service('colon');
+    const endpoints = `${revisionPath('colon')}/endpoints`;
+    expect(await write('POST', endpoints, { method: 'GET', path: '/items/:id' })).toEqual([
+      '/path endpoint_literal_colon',
+    ]);
+    const renamed = { method: 'GET', path: '/old/{id}', backend_path: '/new/:id' };
+    expect(await write('POST', endpoints, renamed)).toEqual(['/backend_path endpoint_literal_colon']);
+    // The methods of Google's APIs, and times.
+    for (const path of ['/items/{id}/tasks:cancel', '/12:30', '/:'])
+      expect(await write('POST', endpoints, { method: 'GET', path })).toEqual([]);
+  });
+
+  it('several scopes in one text', async () => {
+    await service('spaced');
+    expect(await write('POST', '/apps/spaced/tokens', { name: 'k', scopes: ['read write', 'x'] })).toEqual([
+      '/scopes/0 scope_with_space',
+    ]);
+    const policy = { default_policy: { required_scopes: ['x', 'read write'] } };
+    expect(await write('PATCH', '/apps/spaced', policy)).toEqual([
+      '/default_policy/required_scopes/1 scope_with_space',
+    ]);
+    const { status, body } = await gateway.api('GET', '/apps/spaced/tokens/k');
+    expect([status, body.detail]).toEqual([404, 'There is no token "k" here; expected the id of the token']);
+  });
+
   it('a key that has expired, or is disabled and rotated', async () => {
     await service('old');
     const soon = new Date(Date.now() + 1_000).toISOString();

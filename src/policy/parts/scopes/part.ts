@@ -15,7 +15,7 @@ import { definePart, type CompileContext, type PartContribution, type RulesConte
 import type { Denial, Evaluation, RequestFacts, Stage, StageResult } from '../../stage.ts';
 import { scopesExplain } from './explain.ts';
 import { ScopesSchema } from './schema.ts';
-import { keyWarnings, scopesWithoutAuth, scopesWithoutHolder } from './warnings.ts';
+import { keyWarnings, scopesWithoutAuth, scopesWithoutHolder, scopeWithSpace } from './warnings.ts';
 
 export const SCOPES = definePart({
   name: 'required_scopes',
@@ -28,7 +28,7 @@ export const SCOPES = definePart({
   off: { example: [], is: (scopes) => scopes.length === 0 },
   mayShadow: true,
   stages: [{ name: 'required_scopes', phase: 'authorization' }],
-  warnings: [scopesWithoutAuth, scopesWithoutHolder],
+  warnings: [scopesWithoutAuth, scopesWithoutHolder, scopeWithSpace],
   explain: scopesExplain,
   rules: scopeErrors,
   isProtective: true,

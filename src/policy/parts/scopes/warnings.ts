@@ -1,8 +1,10 @@
 /** Warnings of `required_scopes`: scopes that no caller can have. */
-import { warningOf } from '../../../model/warnings.ts';
+import { warningOf, type Warning } from '../../../model/warnings.ts';
 import { authOf, givenAuth } from '../auth/auth-of.ts';
 import type { WarningRule } from '../../part.ts';
 import type { PartOfKeys } from '../../records/part-records.ts';
+
+type KeyWarnings = NonNullable<PartOfKeys<readonly string[]>['warnings']>;
 
 export const scopesWithoutHolder: WarningRule<readonly string[]> = {
   code: 'scopes_without_holder',
@@ -19,12 +21,36 @@ export const scopesWithoutHolder: WarningRule<readonly string[]> = {
   },
 };
 
+export const scopeWithSpace: WarningRule<readonly string[]> = {
+  code: 'scope_with_space',
+  title: 'A scope contains a space: it is one scope, and is not in `X-Headgate-Scopes`',
+  advice: 'List each scope by itself',
+  find: (scopes, { isOwn, pointer }) =>
+    isOwn ? withSpace(scopes).map(({ index, what }) => ({ pointer: `${pointer}/${index}`, what })) : [],
+};
+
+interface ScopeWithSpace {
+  readonly index: number;
+  readonly what: string;
+}
+
+/** Scopes are often written as one text with spaces between them, as in a JWT. */
+function withSpace(scopes: readonly string[]): ScopeWithSpace[] {
+  return scopes.flatMap((scope, index) =>
+    /\s/.test(scope) ? [{ index, what: `The scope "${scope}" contains a space, so it is one scope` }] : [],
+  );
+}
+
+export const keyWarnings: KeyWarnings = async (required = [], key, view) => [
+  ...keyScopeWarnings(key.scopes),
+  ...(await holderWarnings(required, key, view)),
+];
+
+const keyScopeWarnings = (scopes: readonly string[]): Warning[] =>
+  withSpace(scopes).map(({ index, what }) => warningOf(scopeWithSpace, `/scopes/${index}`, what));
+
 /** Only the scopes that the app requires on all routes: a key does not say which other routes it is for. */
-export const keyWarnings: NonNullable<PartOfKeys<readonly string[]>['warnings']> = async (
-  required = [],
-  key,
-  view,
-) => {
+const holderWarnings: KeyWarnings = async (required = [], key, view) => {
   const missing = required.filter((scope) => !key.scopes.includes(scope));
   const { app, policy } = view;
   if (missing.length === 0 || authOf(policy)?.auth_type !== 'api_key') return [];
