@@ -55,6 +55,8 @@ const EXTENSIONS_LISTED_MAX = 20;
 export function readDescription(value: unknown): OpenApiDescription | { readonly problem: string } {
   if (!isObject(value)) return { problem: 'it is not an object' };
   const declared = value['openapi'] ?? value['swagger'];
+  if (declared === undefined)
+    return { problem: 'it has neither `openapi` nor `swagger`, which name the format' };
   if (!/^(?:2\.0|3\.[01])/.test(textOf(declared))) {
     return { problem: `it is not OpenAPI 2.0, 3.0 or 3.1 (openapi: ${textOf(declared)})` };
   }

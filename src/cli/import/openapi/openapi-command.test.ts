@@ -251,6 +251,10 @@ describe('headgate import openapi', () => {
   it.each([
     ['{', 'Cannot read -: '],
     ['[]', 'Cannot import -: it is not an object'],
+    [
+      '{"swagger_version": "2.0"}',
+      'Cannot import -: it has neither `openapi` nor `swagger`, which name the format',
+    ],
     ['{"openapi": "4.0"}', 'Cannot import -: it is not OpenAPI 2.0, 3.0 or 3.1 (openapi: 4.0)'],
     [
       '{"openapi": "3.1.0", "servers": [{"url": "/v1"}], "paths": {}}',
