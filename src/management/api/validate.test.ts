@@ -5,6 +5,7 @@ import { ApiKeyInputSchema } from '../schemas/api-key.ts';
 import { AppInputSchema } from '../schemas/app.ts';
 import { EndpointInputSchema } from '../schemas/endpoint.ts';
 import { jsonSchema, patchSchema, requireOneOf, type JsonSchema } from '../../model/json-schema.ts';
+import { REQUEST_PATH_PATTERN } from '../../model/patterns.ts';
 import { RevisionInputSchema } from '../schemas/revision.ts';
 import { VersionInputSchema } from '../schemas/version.ts';
 import { FIELD_ERRORS_MAX, validate } from './validate.ts';
@@ -33,6 +34,13 @@ describe('validate', () => {
       1,
       '',
       'must be one of "a", "b" or null',
+    ],
+    [
+      'pattern or null, in several clauses',
+      Type.Union([Type.String({ pattern: REQUEST_PATH_PATTERN }), Type.Null()]),
+      'health',
+      '',
+      'must start with "/" and contain only visible ASCII characters except "#"; others must be percent-encoded; null is allowed, too',
     ],
     [
       'object or null',

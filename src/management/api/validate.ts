@@ -85,11 +85,18 @@ function fieldErrors(root: JsonSchema, raw: TLocalizedValidationError, value: un
     case 'anyOf':
       return [];
     default: {
-      const orNull = union?.anyOf?.some((branch) => branch.type === 'null') === true ? ' or null' : '';
+      const wanted = expectation(schema, raw.keyword);
+      const orNull =
+        union?.anyOf?.some((branch) => branch.type === 'null') === true ? orNullAfter(wanted) : '';
       const instead = raw.keyword === 'type' ? insteadOf(schema, valueAt(value, pointer)) : '';
-      return [{ pointer, detail: expectation(schema, raw.keyword) + orNull + instead }];
+      return [{ pointer, detail: wanted + orNull + instead }];
     }
   }
+}
+
+/** Where "or null" at the end would belong to the last words only. */
+function orNullAfter(wanted: string): string {
+  return /;|^must not | neither /.test(wanted) ? '; null is allowed, too' : ' or null';
 }
 
 interface Found {
