@@ -427,6 +427,8 @@ it('deletes by name, with everything below', async () => {
     .waitFor();
   expect(await button.isDisabled()).toBe(true);
   await dialog.getByText(/Of the last \d+ requests, 3 would be answered differently/).waitFor();
+  // By the configuration in force, not when they came.
+  await dialog.getByRole('columnheader', { name: 'Now answered' }).waitFor();
   await dialog.getByRole('row', { name: /3.*404 no_route.*anonymous.*\/gone\/v1/ }).waitFor();
   await dialog.getByText('The same change as curl, command or YAML').click();
   await dialog.getByText('headgate apps delete gone --cascade').waitFor();

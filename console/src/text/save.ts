@@ -64,7 +64,7 @@ export const saveWords = {
     'The recent requests are not tried: configuration files know a record by its name, so they cannot express this change.',
   trafficNewKey: 'The recent requests are not tried: none of them has the new key.',
   trafficTrying: 'Trying the recent requests …',
-  groupBefore: 'Answered',
+  groupBefore: 'Now answered',
   groupAfter: 'Would be answered',
   groupCallers: 'Callers',
   groupFirst: 'First',
