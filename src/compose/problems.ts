@@ -131,10 +131,10 @@ function databaseProblems(parts: Parts, { configFile }: ProblemParts): FoundProb
   if (limits !== undefined) {
     problems.push(found('warning', 'limit_store_unavailable', limits, { kind: 'limits' }));
   }
-  const failedMs = history.facts?.failedAtMs;
-  if (configFile === undefined && failedMs !== undefined && history.facts?.isFailing === true) {
+  const failingMs = history.facts?.failingSinceMs;
+  if (configFile === undefined && failingMs !== undefined) {
     const detail = 'Removing old config versions from the history failed; it grows until that works again';
-    problems.push(found('warning', 'history_not_compacted', detail, { kind: 'database' }, failedMs));
+    problems.push(found('warning', 'history_not_compacted', detail, { kind: 'database' }, failingMs));
   }
   return problems;
 }

@@ -7,6 +7,7 @@ import { HISTORY_DEFAULTS } from '../../model/history/config-history.ts';
 import { SECRET_PLACES } from '../../policy/secret-places.ts';
 import type { Repository } from '../../storage/repository.ts';
 import { openSqlite } from '../../storage/sqlite/sqlite.ts';
+import { StatementRefused, StorageUnavailable } from '../../storage/storage-errors.ts';
 import { HistoryCompactor } from './history-compactor.ts';
 
 const silent = { debug: () => undefined, warn: () => undefined } as never;
@@ -43,35 +44,49 @@ test('what exceeds the bound goes by itself, and the size is known', async () =>
     versions: 3,
     bytes: items.reduce((sum, { bytes }) => sum + bytes, 0),
     failedAtMs: undefined,
-    isFailing: false,
+    failingSinceMs: undefined,
   });
   await compactor.stop();
   await repository.close();
 });
 
-test('a failure is reported, and the next round tries again', async () => {
+test('a failure is reported with its begin, an outage of the database is not, and each next round tries again', async () => {
   const repository = await open();
   await writeVersions(repository, 5);
-  let isFailing = true;
+  let failure: Error | undefined;
+  let rounds = 0;
   const warnings: unknown[] = [];
   const compactor = new HistoryCompactor({
     repository: {
-      compactHistory: () => (isFailing ? Promise.reject(new Error('disk')) : repository.compactHistory()),
+      compactHistory: () => {
+        rounds++;
+        return failure === undefined ? repository.compactHistory() : Promise.reject(failure);
+      },
       historySize: () => repository.historySize(),
     },
     log: { debug: () => undefined, warn: (fields: unknown) => warnings.push(fields) } as never,
     clock: systemClock,
     roundMs: 5,
   });
-  await delay(100);
-  expect(warnings, 'once').toHaveLength(1);
-  isFailing = false;
+  const twoRoundsWith = async (next: Error | undefined): Promise<void> => {
+    failure = next;
+    const before = rounds;
+    await until(() => rounds >= before + 3);
+  };
   await until(() => compactor.facts?.versions === 3);
-  expect(Math.abs((compactor.facts?.failedAtMs ?? 0) - systemClock.nowMs())).toBeLessThan(10_000);
-  for (const fails of [false, true, false]) {
-    isFailing = fails;
-    await until(() => compactor.facts?.isFailing === fails);
-  }
+  await twoRoundsWith(new StorageUnavailable('away'));
+  expect(compactor.facts).toMatchObject({ failedAtMs: undefined, failingSinceMs: undefined });
+  expect(warnings).toHaveLength(0);
+
+  await twoRoundsWith(new StatementRefused('full'));
+  const sinceMs = compactor.facts?.failingSinceMs ?? 0;
+  expect(Math.abs(sinceMs - systemClock.nowMs())).toBeLessThan(10_000);
+  await until(() => (compactor.facts?.failedAtMs ?? 0) > sinceMs);
+  expect(compactor.facts?.failingSinceMs, 'when it began').toBe(sinceMs);
+  expect(warnings, 'once').toHaveLength(1);
+
+  await twoRoundsWith(undefined);
+  expect(compactor.facts?.failingSinceMs).toBeUndefined();
   expect(compactor.facts?.failedAtMs, 'of the past').toBeDefined();
   await compactor.stop();
   await repository.close();

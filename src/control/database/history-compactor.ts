@@ -7,7 +7,7 @@ import type { Clock } from '../../lib/clock.ts';
 import type { HistorySize } from '../../model/history/config-history.ts';
 import type { Logger } from '../../observe/log.ts';
 import type { Repository } from '../../storage/repository.ts';
-import { StorageUnavailable } from '../../storage/storage-errors.ts';
+import { StatementRefused, StorageUnavailable } from '../../storage/storage-errors.ts';
 
 const ROUND_MS = 5_000;
 /** Pause after a piece, as a multiple of its time: compaction has a quarter of the write connection at most. */
@@ -25,8 +25,8 @@ export interface HistoryCompactorOptions {
 export interface HistoryFacts extends HistorySize {
   /** Unix milliseconds; undefined when no round has failed since the start. */
   readonly failedAtMs: number | undefined;
-  /** Whether the last round failed. */
-  readonly isFailing: boolean;
+  /** Unix milliseconds of the first failure since the last round that succeeded; undefined when that was the last. */
+  readonly failingSinceMs: number | undefined;
 }
 
 export class HistoryCompactor {
@@ -35,7 +35,7 @@ export class HistoryCompactor {
   #round: Promise<void> = Promise.resolve();
   #size: HistorySize | undefined;
   #failedAtMs: number | undefined;
-  #isFailing = false;
+  #failingSinceMs: number | undefined;
   #stopped = false;
   /** Ends a pause. */
   #wake: (() => void) | undefined;
@@ -47,7 +47,8 @@ export class HistoryCompactor {
 
   /** The facts after the last round; undefined before the first round that reached the database. */
   get facts(): HistoryFacts | undefined {
-    return this.#size && { ...this.#size, failedAtMs: this.#failedAtMs, isFailing: this.#isFailing };
+    const [failedAtMs, failingSinceMs] = [this.#failedAtMs, this.#failingSinceMs];
+    return this.#size && { ...this.#size, failedAtMs, failingSinceMs };
   }
 
   /** Resolves when the current piece is stored. */
@@ -77,13 +78,16 @@ export class HistoryCompactor {
         if (isDone || this.#stopped) break;
         await this.#rest(Math.max(REST_MS_MIN, (clock.monotonicMs() - startedMs) * REST_FACTOR));
       }
-      this.#isFailing = false;
+      this.#failingSinceMs = undefined;
     } catch (error) {
-      this.#failedAtMs = clock.nowMs();
-      // An outage of the database is logged elsewhere. Other failures are logged once, until a round succeeds.
-      const level = error instanceof StorageUnavailable || this.#isFailing ? 'debug' : 'warn';
+      // An outage of the database is reported elsewhere: it says nothing about the history. Other failures are logged
+      // once, until a round succeeds.
+      const isOutage = error instanceof StorageUnavailable && !(error instanceof StatementRefused);
+      const level = isOutage || this.#failingSinceMs !== undefined ? 'debug' : 'warn';
       log[level]({ err: error }, 'cannot remove old history of the configuration');
-      this.#isFailing = true;
+      if (isOutage) return;
+      this.#failedAtMs = clock.nowMs();
+      this.#failingSinceMs ??= this.#failedAtMs;
     }
   }
 

@@ -3,6 +3,7 @@ import { systemClock } from '../../lib/clock.ts';
 import { createLogger } from '../../observe/log.ts';
 import type { EventStore } from '../../storage/event-store.ts';
 import type { Repository } from '../../storage/repository.ts';
+import { StorageUnavailable } from '../../storage/storage-errors.ts';
 import { EventTrimmer } from './event-trimmer.ts';
 
 const DAY_MS = 86_400_000;
@@ -62,5 +63,33 @@ it('removes nothing that is old only by a clock that jumps ahead and is set righ
   jumpMs = 0;
   await pass(61_000);
   expect([ages.events.at(-1), ages.audit.at(-1)]).toEqual([DAY_MS, 30 * DAY_MS]);
+  await trimmer.stop();
+});
+
+it('logs a failure once, also after an outage of the database, which is logged elsewhere', async () => {
+  vi.useFakeTimers();
+  const warnings: string[] = [];
+  let failure = new StorageUnavailable('away');
+  const trimmer = new EventTrimmer({
+    repository: {
+      events: {} as EventStore,
+      trimAudit: async () => true,
+      deliveries: { nowMs: () => Promise.reject(failure) } as unknown as Repository['deliveries'],
+    },
+    settings: { maxEvents: 100, maxDays: 1 },
+    auditDays: 0,
+    clock: { monotonicMs: () => 0 },
+    log: createLogger({
+      level: 'warn',
+      format: 'json',
+      output: { write: (line: string) => warnings.push(line) },
+      clock: systemClock,
+    }),
+  });
+  await vi.advanceTimersByTimeAsync(61_000);
+  expect(warnings).toHaveLength(0);
+  failure = new Error('a defect');
+  await vi.advanceTimersByTimeAsync(200_000);
+  expect(warnings).toHaveLength(1);
   await trimmer.stop();
 });

@@ -64,7 +64,8 @@ export class EventTrimmer {
     } catch (error) {
       const level = error instanceof StorageUnavailable || this.#isFailing ? 'debug' : 'warn';
       log[level]({ err: error }, 'cannot remove old events and entries of the audit log');
-      this.#isFailing = true;
+      // A failure of another kind after an outage is logged, too.
+      if (level === 'warn') this.#isFailing = true;
       return true;
     }
   }

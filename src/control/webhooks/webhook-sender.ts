@@ -163,7 +163,8 @@ export class WebhookSender {
       // An outage of the database is logged elsewhere.
       const level = error instanceof StorageUnavailable || this.#isFailing ? 'debug' : 'warn';
       log[level]({ err: error }, 'cannot check which events are due for webhooks; trying again');
-      this.#isFailing = true;
+      // A failure of another kind after an outage is logged, too.
+      if (level === 'warn') this.#isFailing = true;
       return LOOK_MS;
     }
   }
