@@ -69,7 +69,7 @@ it('removes nothing that is old only by a clock that jumps ahead and is set righ
 it('logs a failure once, also after an outage of the database, which is logged elsewhere', async () => {
   vi.useFakeTimers();
   const warnings: string[] = [];
-  let failure = new StorageUnavailable('away');
+  let failure: Error = new StorageUnavailable('away');
   const trimmer = new EventTrimmer({
     repository: {
       events: {} as EventStore,
