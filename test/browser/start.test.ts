@@ -32,9 +32,12 @@ it('goes from the first page to a route with key and limit in under a minute', a
   await screenshot(page, 'start-form');
   // No reader waits for that.
   startMs += awakeMs() - filledMs;
-  await page.getByRole('button', { name: 'Create the app' }).click();
+  await page.getByLabel(/^Requests per minute/).press('Enter');
 
   const preview = page.getByRole('dialog', { name: 'Create Orders & Co' });
+  await preview.waitFor();
+  // Pressed twice, it neither closes nor confirms what it has opened.
+  await page.keyboard.press('Enter');
   await preview.getByText('1 new route and 1 new API key.').waitFor();
   await preview.getByText('enabled: true, requests: 3, window_seconds: 60, per: api_key').waitFor();
 

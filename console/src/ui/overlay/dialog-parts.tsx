@@ -1,6 +1,6 @@
 /** What a dialog is made of; dialog.tsx loads it when one is opened. */
 import { Dialog as Base } from '@base-ui/react/dialog';
-import { useEffect, useSyncExternalStore, type ReactNode } from 'react';
+import { useEffect, useRef, useSyncExternalStore, type ReactNode } from 'react';
 import { connectionState, subscribeToConnection } from '../../api/session-state.ts';
 import { words } from '../../text/words.ts';
 import { Button } from '../controls/button.tsx';
@@ -36,6 +36,8 @@ export default function DialogParts({
     document.addEventListener('keydown', stayAtTheEnd, true);
     return () => document.removeEventListener('keydown', stayAtTheEnd, true);
   }, [isOpen]);
+  // Enter, pressed once more than a form needs, must not close what it has opened.
+  const titleRef = useRef<HTMLHeadingElement>(null);
   const classes = [styles['popup'], isWide && styles['wide'], isSteady && styles['steady']]
     .filter(Boolean)
     .join(' ');
@@ -47,9 +49,11 @@ export default function DialogParts({
     >
       <Base.Portal keepMounted={isHeld}>
         <Base.Backdrop className={styles['backdrop'] ?? ''} />
-        <Base.Popup className={classes}>
+        <Base.Popup className={classes} initialFocus={hasClose ? titleRef : true}>
           <div className={styles['head']}>
-            <Base.Title className={styles['title'] ?? ''}>{title}</Base.Title>
+            <Base.Title ref={titleRef} tabIndex={-1} className={styles['title'] ?? ''}>
+              {title}
+            </Base.Title>
             {hasClose && (
               <Base.Close render={<Button look="plain" isSmall aria-label={words.close} />}>✕</Base.Close>
             )}
