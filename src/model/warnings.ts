@@ -84,14 +84,16 @@ export const RECORD_WARNINGS = {
     title: 'The targets come from a file, but this gateway reads no such files: every request gets 503',
     advice: 'Set `GATEWAY_DISCOVERY__FOLDER` on every node, and start it again',
   },
+  // Paths of all kinds
+  literal_colon: {
+    title:
+      'A segment of the path begins with ":", which is literal text: parameters are written as `{name}`, and only in paths of endpoints',
+    advice: 'Write the parameter in braces, such as `{id}`, in the path of an endpoint',
+  },
   // Endpoints
   endpoint_repeats_gateway_path: {
     title: 'The path begins with the gateway path of the version, but paths of endpoints are relative to it',
     advice: 'Remove the gateway path from the path',
-  },
-  endpoint_literal_colon: {
-    title: 'A segment of the path begins with ":", which is literal text: parameters are written as `{name}`',
-    advice: 'Write the parameter in braces, such as `{id}`',
   },
   // API keys
   key_expired: {

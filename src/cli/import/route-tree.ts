@@ -34,7 +34,7 @@ export function versionsOf(routes: readonly ImportedRoute[]): Record<string, Ite
     for (const { node } of patterns) {
       if (!used.has(node)) {
         node.lost(
-          'gets no request here: other routes for the same path come first, because routes are chosen only by path and method',
+          'gets no request here: another path, of this or another route, comes first, because routes are chosen only by path and method',
           'another path, or a gateway of its own',
         );
       }

@@ -447,10 +447,15 @@ describe('endpoints and keys', () => {
     await service('colon');
     const endpoints = `${revisionPath('colon')}/endpoints`;
     expect(await write('POST', endpoints, { method: 'GET', path: '/items/:id' })).toEqual([
-      '/path endpoint_literal_colon',
+      '/path literal_colon',
     ]);
     const renamed = { method: 'GET', path: '/old/{id}', backend_path: '/new/:id' };
-    expect(await write('POST', endpoints, renamed)).toEqual(['/backend_path endpoint_literal_colon']);
+    expect(await write('POST', endpoints, renamed)).toEqual(['/backend_path literal_colon']);
+    const elsewhere = { name: 'c', slug: 'colons', gateway_path: '/colons/:tenant' };
+    expect(await write('POST', '/apps', elsewhere)).toEqual(['/gateway_path literal_colon']);
+    expect(await write('PATCH', `${revisionPath('colon')}`, { backend_base_path: '/:region/x' })).toContain(
+      '/backend_base_path literal_colon',
+    );
     // The methods of Google's APIs, and times.
     for (const path of ['/items/{id}/tasks:cancel', '/12:30', '/:'])
       expect(await write('POST', endpoints, { method: 'GET', path })).toEqual([]);

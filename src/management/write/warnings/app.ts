@@ -3,6 +3,7 @@ import type { App } from '../../../model/resources.ts';
 import { warning, type Warning } from '../../../model/warnings.ts';
 import type { RuleContext } from '../rule-context.ts';
 import { hostWarnings } from './hosts.ts';
+import { colonWarnings } from './literal-colons.ts';
 import { policyWarnings } from './policy.ts';
 
 export async function appWarnings(app: App, rules: RuleContext): Promise<Warning[]> {
@@ -10,6 +11,7 @@ export async function appWarnings(app: App, rules: RuleContext): Promise<Warning
     ...(await policyWarnings(app, undefined, undefined, rules)),
     ...(await endpointsMissing(app, rules)),
     ...(await hostWarnings(app, rules)),
+    ...colonWarnings({ gateway_path: app.gateway_path }),
   ];
 }
 

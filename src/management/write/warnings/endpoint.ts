@@ -2,6 +2,7 @@
 import type { Endpoint, Revision } from '../../../model/resources.ts';
 import { warning, type Warning } from '../../../model/warnings.ts';
 import type { RuleContext } from '../rule-context.ts';
+import { colonWarnings } from './literal-colons.ts';
 import { policyWarnings } from './policy.ts';
 import { endpointWarnings as endpointsOfRevision, type RevisionPlace } from './revision.ts';
 
@@ -20,7 +21,7 @@ export async function endpointWarnings(
   return [
     ...(await policyWarnings(app, revision, endpoint, rules)),
     ...pathWarnings(endpoint, version.gateway_path),
-    ...colonWarnings(endpoint),
+    ...colonWarnings({ path: endpoint.path, backend_path: endpoint.backend_path }),
     ...last,
   ];
 }
@@ -37,14 +38,4 @@ function pathWarnings({ path }: Endpoint, gatewayPath: string): Warning[] {
   if (gatewayPath === '/' || (path !== gatewayPath && !path.startsWith(`${gatewayPath}/`))) return [];
   const what = `The endpoint answers at "${gatewayPath}${path}"`;
   return [warning('endpoint_repeats_gateway_path', '/path', what)];
-}
-
-/** `:id` is how many routers write a parameter. Here no request but `/:id` itself would match it. */
-function colonWarnings(endpoint: Endpoint): Warning[] {
-  return (['path', 'backend_path'] as const).flatMap((field) => {
-    const segment = endpoint[field]?.split('/').find((each) => /^:[A-Za-z_]/.test(each));
-    if (segment === undefined) return [];
-    const what = `The segment "${segment}" of ${field} is literal text, not a parameter`;
-    return [warning('endpoint_literal_colon', `/${field}`, what)];
-  });
 }

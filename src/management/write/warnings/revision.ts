@@ -5,6 +5,7 @@ import { warning, type Warning } from '../../../model/warnings.ts';
 import { mergePolicy } from '../../../config/merge-policy.ts';
 import { PARTS } from '../../../policy/registry.ts';
 import type { RuleContext } from '../rule-context.ts';
+import { colonWarnings } from './literal-colons.ts';
 import { policyWarnings } from './policy.ts';
 
 export interface RevisionPlace {
@@ -30,6 +31,7 @@ export async function revisionWarnings(
   return [
     ...(await policyWarnings(app, revision, undefined, rules)),
     ...backendWarnings(app, revision, rules),
+    ...colonWarnings({ backend_base_path: revision.backend_base_path }),
     ...(revision.is_current ? currentWarnings(version) : []),
     ...(await weightWarnings(version, revision.is_current || previous?.is_current === true, rules)),
     ...(previous === undefined && !revision.is_current ? await idleWarnings(version, rules) : []),

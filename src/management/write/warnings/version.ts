@@ -2,10 +2,12 @@
 import type { Version } from '../../../model/resources.ts';
 import { warning, type Warning } from '../../../model/warnings.ts';
 import type { RuleContext } from '../rule-context.ts';
+import { colonWarnings } from './literal-colons.ts';
 
-export function versionWarnings({ status, sunset_at: sunset }: Version, { clock }: RuleContext): Warning[] {
-  if (sunset === null || status === 'retired') return [];
-  const found: Warning[] = [];
+export function versionWarnings(version: Version, { clock }: RuleContext): Warning[] {
+  const { status, sunset_at: sunset } = version;
+  const found = version.gateway_path_is_default ? [] : colonWarnings({ gateway_path: version.gateway_path });
+  if (sunset === null || status === 'retired') return found;
   if (Date.parse(sunset) <= clock.nowMs()) {
     found.push(
       warning('sunset_in_past', '/sunset_at', `The sunset was at ${sunset}, but the version is ${status}`),
