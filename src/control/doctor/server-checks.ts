@@ -19,6 +19,7 @@ import type { Settings } from '../../settings/settings.ts';
 import { DatabaseEmpty, SchemaBehind, StorageRefused } from '../../storage/storage-errors.ts';
 import { isServed } from '../../storage/sqlite/gateway-lock.ts';
 import { secretKeyFileProblem, wantedKey } from '../../storage/secrets/secret-key.ts';
+import { exclusiveHolder } from '../../storage/sqlite/lock-holder.ts';
 import { lookAtSqlite, type SqliteLook } from '../../storage/sqlite/look-at-sqlite.ts';
 import { sealingOf, type DatabaseLocation } from '../database/database-location.ts';
 import { CLOCK_FIX, clockAheadMs, isClockWrong, wrongClockText } from '../database/clock-watch.ts';
@@ -58,6 +59,16 @@ export async function databaseChecks(
     const unseen = `"${file}" is served by a gateway whose process cannot be seen from here`;
     return [ok('database', unseen), ...keyChecks(false)];
   }
+  const holder = exclusiveHolder(file);
+  if (holder !== undefined)
+    return [
+      error(
+        'database',
+        `"${file}" is locked by process ${holder}, so a gateway cannot open it`,
+        `see what it is (ps -p ${holder}), and wait until it has finished, or end it`,
+      ),
+      ...keyChecks(false),
+    ];
   const look = lookAtSqlite(file);
   const found = sqliteCheck(file, look, settings.database.autoMigrate ?? true);
   return [found, ...keyChecks(look.state === 'readable' && look.needsKey)];

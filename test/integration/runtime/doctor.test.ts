@@ -267,6 +267,17 @@ describe('headgate doctor', () => {
     expect((await doctor()).wrong).toMatch(/database error: .*file is not a database/);
   });
 
+  it('says that another program has locked the database, which a start then cannot open', async () => {
+    mkdirSync(join(folder, 'data'));
+    const held = new DatabaseSync(database());
+    held.exec('pragma journal_mode = wal; pragma locking_mode = exclusive; create table other (id)');
+    expect((await doctor()).wrong).toContain(
+      `database error: "${database()}" is locked by process ${process.pid}`,
+    );
+    held.close();
+    expect((await doctor()).wrong).not.toContain('locked');
+  });
+
   it('says how full a store of limits is, and what it refuses', async () => {
     const store = await startRedis(['--maxmemory', '64mb']);
     try {
