@@ -6,6 +6,8 @@ import { loadCertificates, type CertificateFiles } from '../certificates/certifi
 import { error, ok, warning, type Finding } from './finding.ts';
 
 const RENEW = 'renew the certificate; the gateway reads its file again by itself';
+const TOO_EARLY =
+  'check the clock of this machine; if it is right, clients refuse the certificate until then: name one that is valid now';
 
 export async function certificateChecks({ proxy, server }: Settings, clock: Clock): Promise<Finding[]> {
   const listeners: readonly (readonly [ListenerName, readonly CertificateFiles[] | undefined])[] = [
@@ -33,7 +35,8 @@ export async function certificateChecks({ proxy, server }: Settings, clock: Cloc
       found.push(ok('certificates', `${listener}: valid until ${new Date(endMs).toISOString()}`));
     } else {
       const judge = problems.some(({ state }) => state === 'expired') ? error : warning;
-      found.push(judge('certificates', text, RENEW));
+      const areAllEarly = problems.every(({ state }) => state === 'not_valid_yet');
+      found.push(judge('certificates', text, areAllEarly ? TOO_EARLY : RENEW));
     }
   }
   return found;

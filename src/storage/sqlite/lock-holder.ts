@@ -5,7 +5,7 @@ import { readFileSync, statSync } from 'node:fs';
 const PENDING_BYTE = 0x40000000;
 const LAST_BYTE = PENDING_BYTE + 511;
 
-/** The process that has locked a database so that nobody else can open it; undefined if none can be seen. */
+/** The process that has locked a database so that no other process can open it; undefined if none can be seen. */
 export function exclusiveHolder(path: string): number | undefined {
   try {
     return holderIn(readFileSync('/proc/locks', 'utf8'), statSync(path, { bigint: true }));

@@ -137,6 +137,15 @@ describe('headgate doctor', () => {
     );
     expect(wrong).toMatch(/store error: redis:\/\/127\.0\.0\.1:\d+(?:\/0)?: .*ECONNREFUSED/);
     expect(wrong).not.toContain('hunter');
+
+    // Something else, or a store that hangs: it accepts connections, and does not answer.
+    const silent = {
+      GATEWAY_REDIS_URL: `redis://127.0.0.1:${port}`,
+      GATEWAY_LIMITS__CONNECT_TIMEOUT_MS: '200',
+    };
+    expect((await doctor(silent)).wrong).toContain(
+      `store error: redis://127.0.0.1:${port}: there is no connection: the server has not answered yet`,
+    );
   });
 
   it('says so when another user owns the folder', async () => {

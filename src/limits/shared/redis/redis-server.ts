@@ -102,7 +102,8 @@ export class RedisLimitServer implements LimitServer {
     const commander = this.#commander;
     if (!commander.isReady()) {
       const failure = commander.lastFailure();
-      throw new Error(failure === '' ? 'there is no connection' : `there is no connection: ${failure}`);
+      // Without a failure, an attempt is under way, which a server that hangs does not end.
+      throw new Error(`there is no connection: ${failure || 'the server has not answered yet'}`);
     }
     try {
       return await commander.send(key, ['EVALSHA', script.sha1, '1', key, ...args]);
