@@ -97,17 +97,10 @@ export class TraceExport {
   }
 
   /**
-   * The latest failure since the last successful export, with its signal unless it is traces; '' when there is
-   * none. Contains no secrets.
+   * The signals whose last export failed, with the reason of each; '' when there is none. Contains no secrets.
    */
   get problem(): string {
-    if (this.#threadProblem !== '') return this.#threadProblem;
-    const { traces, metrics, logs } = this.#current;
-    return (
-      traces.problem ||
-      (metrics.problem && `metrics: ${metrics.problem}`) ||
-      (logs.problem && `logs: ${logs.problem}`)
-    );
+    return this.#threadProblem || failuresText(this.#current);
   }
 
   /** When the problem began, Unix milliseconds; undefined when there is none. */
@@ -269,4 +262,14 @@ function added(first: ItemCounts, second: ItemCounts): ItemCounts {
     dropped: first.dropped + second.dropped,
     failed: first.failed + second.failed,
   };
+}
+
+/** Signals that fail for the same reason, as with one collector, share one text. */
+export function failuresText(signals: Readonly<Record<Signal, { readonly problem: string }>>): string {
+  const byReason = new Map<string, Signal[]>();
+  for (const signal of ['traces', 'metrics', 'logs'] as const) {
+    const { problem } = signals[signal];
+    if (problem !== '') byReason.set(problem, [...(byReason.get(problem) ?? []), signal]);
+  }
+  return [...byReason].map(([reason, of]) => `${of.join(', ')}: ${reason}`).join('; ');
 }
