@@ -453,7 +453,7 @@ describe('endpoints and keys', () => {
     expect(await write('POST', endpoints, renamed)).toEqual(['/backend_path literal_colon']);
     const elsewhere = { name: 'c', slug: 'colons', gateway_path: '/colons/:tenant' };
     expect(await write('POST', '/apps', elsewhere)).toEqual(['/gateway_path literal_colon']);
-    expect(await write('PATCH', `${revisionPath('colon')}`, { backend_base_path: '/:region/x' })).toContain(
+    expect(await write('PATCH', revisionPath('colon'), { backend_base_path: '/:region/x' })).toContain(
       '/backend_base_path literal_colon',
     );
     // The methods of Google's APIs, and times.
