@@ -413,7 +413,7 @@ function recorders(
     history: new HistoryCompactor({ repository, log, clock }),
     clockWatch: new ClockWatch({ repository, log, clock }),
     secretWatch: new SecretWatch({ repository, log }),
-    programWatch: new ProgramWatch({ program: programUrl('worker').href, version, log }),
+    programWatch: new ProgramWatch({ program: programUrl('worker').href, version, log, clock }),
     explain: new ExplainControl(clock),
     live: new LiveHub({ clock }),
     traces,

@@ -129,7 +129,9 @@ function databaseProblems(parts: Parts, { configFile }: ProblemParts): FoundProb
   }
   const limits = limitNode?.problemWithCause;
   if (limits !== undefined) {
-    problems.push(found('warning', 'limit_store_unavailable', limits, { kind: 'limits' }));
+    problems.push(
+      found('warning', 'limit_store_unavailable', limits, { kind: 'limits' }, limitNode?.problemSinceMs),
+    );
   }
   const failingMs = history.facts?.failingSinceMs;
   if (configFile === undefined && failingMs !== undefined) {

@@ -31,7 +31,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-function newCheck(clock: Pick<Clock, 'monotonicMs'> = systemClock): DatabaseCheck {
+function newCheck(clock: Pick<Clock, 'monotonicMs' | 'nowMs'> = systemClock): DatabaseCheck {
   const counted = {
     ping: () => repository.ping(),
     assertPrivileges: () => repository.assertPrivileges(),
@@ -77,15 +77,22 @@ test('a database that another program keeps locked is found out, though no answe
   const check = newCheck();
   const other = new DatabaseSync(join(folder, 'headgate.db'));
   other.exec('begin immediate');
+  expect(check.problemSinceMs).toBeUndefined();
+  const beganMs = Date.now();
   expect((await timed(check)).ms).toBeLessThan(PROBE_MS);
   await expect
     .poll(async () => (await timed(check)).problem, { timeout: 15_000 })
     .toMatchObject({ db: 'degraded' });
   expect(lines).toEqual(['the database cannot be written']);
+  const sinceMs = check.problemSinceMs ?? 0;
+  expect(sinceMs).toBeGreaterThanOrEqual(beganMs);
+  await timed(check);
+  expect(check.problemSinceMs, 'not of the last look').toBe(sinceMs);
   other.exec('rollback');
   other.close();
   await expect.poll(async () => (await timed(check)).problem, { timeout: 15_000 }).toBeUndefined();
   expect(lines).toEqual(['the database cannot be written', 'the database can be used again']);
+  expect(check.problemSinceMs).toBeUndefined();
 });
 
 /** Of a disk that has room for the test write alone. */
@@ -93,7 +100,7 @@ const FULL = new StatementRefused('full', undefined, { reason: 'its disk is full
 
 test('a write that was refused counts until others have passed for a while, though test writes do', async () => {
   let nowMs = 0;
-  const check = newCheck({ monotonicMs: () => nowMs });
+  const check = newCheck({ monotonicMs: () => nowMs, nowMs: () => nowMs });
   check.suspect(FULL);
   const full = { db: 'degraded', reason: 'The database cannot be written: its disk is full' };
   for (; nowMs < 5_000; nowMs += 600) {
@@ -114,7 +121,7 @@ test('a write that was refused counts until others have passed for a while, thou
 
 test('a write that was refused does not count for ever, and not at all for a reason that does not last', async () => {
   let nowMs = 0;
-  const check = newCheck({ monotonicMs: () => nowMs });
+  const check = newCheck({ monotonicMs: () => nowMs, nowMs: () => nowMs });
   check.suspect(new StorageUnavailable('too long'));
   expect((await timed(check)).problem).toBeUndefined();
   nowMs += 6_000;

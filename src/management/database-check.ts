@@ -45,7 +45,7 @@ interface Log {
 
 export class DatabaseCheck {
   readonly #repository: Checked;
-  readonly #clock: Pick<Clock, 'monotonicMs'>;
+  readonly #clock: Pick<Clock, 'monotonicMs' | 'nowMs'>;
   readonly #log: Log;
   #db: DatabaseProblem['db'] | 'ok' = 'ok';
   #unwritable: DatabaseProblem | undefined;
@@ -56,12 +56,15 @@ export class DatabaseCheck {
   #writing: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
+  /** Unix milliseconds: when the database was found to be as it is now. */
+  #foundAtMs: number;
 
   /** @param isDown whether the database is already known, and logged, to be down */
-  constructor(repository: Checked, clock: Pick<Clock, 'monotonicMs'>, log: Log, isDown = false) {
+  constructor(repository: Checked, clock: Pick<Clock, 'monotonicMs' | 'nowMs'>, log: Log, isDown = false) {
     this.#repository = repository;
     this.#clock = clock;
     this.#log = log;
+    this.#foundAtMs = clock.nowMs();
     if (isDown) this.#db = 'error';
   }
 
@@ -92,6 +95,11 @@ export class DatabaseCheck {
   /** undefined when the database works. Never rejects. */
   async problem(): Promise<DatabaseProblem | undefined> {
     return (await this.#look()) ?? (await this.#lookAtWriting());
+  }
+
+  /** Since when it has the problem that it has, Unix milliseconds; undefined when there is none. */
+  get problemSinceMs(): number | undefined {
+    return this.#db === 'ok' ? undefined : this.#foundAtMs;
   }
 
   /** Also notices what needs no test write: a privilege that was revoked, and that writing works again. */
@@ -143,6 +151,7 @@ export class DatabaseCheck {
   #note(db: DatabaseProblem['db'] | 'ok', error: unknown): void {
     if (this.#isStopped || db === this.#db) return;
     this.#db = db;
+    this.#foundAtMs = this.#clock.nowMs();
     const reason = messageOf(error);
     if (db === 'ok') this.#log.info('the database can be used again');
     else if (db === 'error') this.#log.error({ reason }, 'the database cannot be used');

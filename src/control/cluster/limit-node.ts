@@ -60,6 +60,8 @@ export class LimitNode {
   /** The time since which the database has reported fewer gateways than the current count. */
   #fewerSinceMs: number | undefined;
   #answeredMs = -Infinity;
+  /** The same by the wall clock; before the first answer, when this node began to ask. */
+  #answeredAtMs: number;
   #latencyMs: number | undefined;
   /** The time since which the store has answered without a failure and without losing data. */
   #steadySinceMs = 0;
@@ -79,6 +81,7 @@ export class LimitNode {
     this.#assumed = assumed;
     this.#nodes = { count: assumed, rank: 0 };
     this.#reconnectedMs = clock.monotonicMs();
+    this.#answeredAtMs = clock.nowMs();
     writeLiveNodes(memory, this.#nodes);
   }
 
@@ -131,6 +134,11 @@ export class LimitNode {
     return `The limit store ${this.#state}; on_store_failure applies, with this node as one of ${this.#nodes.count}`;
   }
 
+  /** Unix milliseconds; undefined while the store answers heartbeats. */
+  get problemSinceMs(): number | undefined {
+    return this.isConnected ? undefined : this.#answeredAtMs;
+  }
+
   get #state(): string {
     if (this.#isFull) return 'is full, and refuses all calls';
     return isReply(this.#failure) ? 'answers, but refuses calls' : 'is unreachable';
@@ -162,6 +170,7 @@ export class LimitNode {
     }
     if (!this.isConnected || !nodes.wasListed) this.#steadySinceMs = nowMs;
     this.#answeredMs = nowMs;
+    this.#answeredAtMs = this.#clock.nowMs();
     this.#latencyMs = nowMs - startMs;
     if (nodes.count < this.#nodes.count && nowMs - this.#steadySinceMs < NODE_TTL_MS) return;
     this.#isTold = true;

@@ -2,6 +2,7 @@
  * Notices when the files of the program no longer belong to the version that runs, for example after an upgrade of its
  * package without a restart. Threads of its version can then no longer start. Owns the finding.
  */
+import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../observe/log.ts';
 import { found, type FoundProblem } from '../problems/found-problem.ts';
 import { programVersion } from '../threads/program-version.ts';
@@ -14,12 +15,15 @@ export interface ProgramWatchDeps {
   /** The version that runs. */
   readonly version: string;
   readonly log: Pick<Logger, 'warn' | 'info'>;
+  readonly clock: Pick<Clock, 'nowMs'>;
 }
 
 export class ProgramWatch {
   readonly #deps: ProgramWatchDeps;
   #timer: NodeJS.Timeout | undefined;
   #problem: string | undefined;
+  /** When it was noticed, Unix milliseconds. */
+  #noticedAtMs: number | undefined;
 
   constructor(deps: ProgramWatchDeps) {
     this.#deps = deps;
@@ -38,13 +42,14 @@ export class ProgramWatch {
     this.#look();
     if (this.#problem === undefined) return [];
     const detail = `${this.#problem}. Workers that die are not replaced, and replays and imports fail: restart it to finish the upgrade`;
-    return [found('warning', 'files_replaced', detail, { kind: 'workers' })];
+    return [found('warning', 'files_replaced', detail, { kind: 'workers' }, this.#noticedAtMs)];
   }
 
   #look(): void {
-    const { log, version } = this.#deps;
+    const { log, version, clock } = this.#deps;
     const before = this.#problem;
     this.#problem = this.#find();
+    this.#noticedAtMs = this.#problem === undefined ? undefined : (this.#noticedAtMs ?? clock.nowMs());
     if (this.#problem !== undefined && this.#problem !== before)
       log.warn({ version, problem: this.#problem }, 'the files of this gateway were replaced: restart it');
     if (this.#problem === undefined && before !== undefined)

@@ -136,6 +136,8 @@ it('a store of limits that cannot be reached is a problem', async () => {
     await expect
       .poll(details)
       .toEqual([expect.stringMatching(/ as one of 1: there is no connection: connect ECONNREFUSED /)]);
+    const [found] = (await problems(lone)).filter(({ code }) => code === 'limit_store_unavailable');
+    expect(Date.parse(found?.since ?? ''), 'since it began to ask').toBeLessThan(Date.now());
     const ready = await lone.api('GET', '//readyz');
     expect(ready.body?.data.reason, 'without the address').toMatch(/ as one of 1$/);
   } finally {

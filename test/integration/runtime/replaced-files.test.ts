@@ -87,6 +87,7 @@ it(
     };
     expect(await problem()).toMatchObject({
       detail: expect.stringMatching(/^This gateway has version .*, but its files have version 99\.0\.0\./),
+      since: expect.stringMatching(/Z$/),
     });
 
     // Back to the version that runs.

@@ -42,6 +42,7 @@ export function problemsOperation(context: ManagementContext): Operation {
 async function databaseProblem({ database, nodes, status }: ManagementContext): Promise<Problem[]> {
   const problem = await database.problem();
   if (problem === undefined || status.configFile() !== undefined) return [];
+  const since = database.problemSinceMs;
   const code = problem.db === 'error' ? 'database_unavailable' : 'database_unwritable';
   const detail = `${problem.detail ?? problem.reason}. Traffic is served with the present configuration, which cannot be changed until the database works again`;
   return [
@@ -50,7 +51,7 @@ async function databaseProblem({ database, nodes, status }: ManagementContext): 
       code,
       title: PROBLEMS[code],
       detail,
-      since: null,
+      since: since === undefined ? null : new Date(since).toISOString(),
       node: nodes.selfName,
       link: { kind: 'database' },
     },
